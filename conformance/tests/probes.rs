@@ -27,6 +27,7 @@ const NEVER: &[(&str, &str)] = &[
         "gate: a sanctions list that is not there: does not pass",
         "which lists are there is set up on the gateway, with no command for it",
     ),
+    ("gate: a grantee on a sanctions list: does not pass", "as above"),
     ("refused: a grant above is at or after its expires_at", "a child never outlives the grant above it"),
     ("query: a grant above is at or after its expires_at", "as above"),
     ("reach: exportable is false, to the owner: admitted", "the owner has no grant of its own"),

@@ -200,6 +200,9 @@ fn the_witness_fails_no_probe() {
     let report = witness.probed(11, Limits { worlds: 1, ..Limits::default() });
     assert!(report.failures().is_empty(), "{}", report.text());
     assert_eq!(report.skipped(), 0, "{}", report.text());
+    // What it may leave out is what it is said to leave out.
+    let left = &report.requirements.not_declared;
+    assert!(left.iter().all(|id| id.starts_with("FE-") || id == "CO-30"), "{left:?}");
 }
 
 /// With a model of embeddings what it says of vectors, and what it finds by them, is as it must be too.

@@ -10,7 +10,7 @@ use crate::common::*;
 use crate::federated::party::{Mode, Party, Town};
 use crate::letters::until;
 use crate::program::{Home, read};
-use oap_gateway::service::Letters;
+use oap_gateway::service::{Devices, Letters};
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -423,4 +423,36 @@ fn the_program_keeps_two_in_step() {
     phone.run(&["device", "remove", &laptops]).ok();
     assert!(phone.run(&["device", "list"]).ok().contains("removed"));
     phone.run(&["audit", "verify"]).ok();
+}
+
+/// A key that a device changed between two lists is no lie: what is remembered of it is looked up anew.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_new_key_of_a_device_is_no_lie() {
+    let town = Town::new();
+    let (phone, laptop) = paired(&town).await;
+    let item = phone.writes("Tea", &[]).await;
+    laptop.syncs(&phone).await;
+    wait(&phone, &laptop, MINUTE);
+    phone.world.owner("POST", "/oap/owner/keys/rotate", Some(&json!({}))).await.ok();
+    phone.corrects(&item, "Coffee").await;
+    assert_eq!(laptop.syncs(&phone).await.0, 1);
+    assert_eq!(laptop.says(&item).await.unwrap(), "Coffee");
+    assert!(laptop.lies().await.is_empty());
+}
+
+/// A device that could not be asked while the clock stood ahead is asked by the one that is right.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_clock_that_stood_ahead_puts_no_device_off() {
+    let town = Town::new();
+    let (phone, laptop) = paired(&town).await;
+    phone.writes("Tea", &[]).await;
+    let start = laptop.world.now();
+    laptop.world.clock.set(start.plus(10 * DAY));
+    phone.set(Mode::Away);
+    Devices(&laptop.world.gateway).sync_due().await.unwrap();
+    assert_eq!(laptop.shows(&phone).await["trouble"]["times"], 1);
+    phone.set(Mode::Honest);
+    laptop.world.clock.set(start);
+    laptop.world.owner("POST", "/oap/owner/clock/accept", None).await.ok();
+    assert_eq!(Devices(&laptop.world.gateway).sync_due().await.unwrap(), 1);
 }

@@ -534,3 +534,85 @@ async fn what_is_in_the_view_is_told() {
     let graphed = one.iter().filter(|told| told.2["result"]["structuredContent"]["sparql"].is_string());
     assert_eq!(graphed.count(), graphs::CURIOUS.len());
 }
+
+/// Everything that the owner's agents are told.
+async fn agents_are_told(world: &World, items: &[String]) -> Vec<Value> {
+    let mut asked = vec![("boss", "memory_compact", json!({"min_confidence": 0.9}))];
+    let everything = "SELECT ?s ?p ?o { ?s ?p ?o } ORDER BY ?s ?p ?o";
+    for who in ["scout", "boss"] {
+        asked.push((who, "memory_status", json!({})));
+        asked.push((who, "memory_query", json!({"limit": 100})));
+        asked.push((who, "memory_diff", json!({"since": "2026-01-01T00:00:00Z", "limit": 100})));
+        asked.push((who, "memory_query", json!({"sparql": everything})));
+        for word in ["tea", "gin", "lisbon budget"] {
+            asked.push((who, "memory_recall", json!({"query": word})));
+        }
+        asked.extend(items.iter().map(|item| (who, "memory_explain", json!({"item_id": item}))));
+    }
+    let mut told = Vec::new();
+    for (who, tool, arguments) in asked {
+        let call = json!({"tool": tool, "arguments": arguments});
+        let mut answer = world.owner("POST", &format!("/oap/owner/agents/{who}/call"), Some(&call)).await;
+        if let Some(body) = answer.body.as_object_mut() {
+            body.remove("request_id");
+        }
+        told.push(answer.body);
+    }
+    told
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: cases().min(24), failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Whatever a grantee reads, over MCP or the query endpoint, the owner's agents are told the same as before, to the letter.
+    #[test]
+    fn no_read_of_a_grantees_changes_what_an_agent_sees(
+        shown in prop::collection::vec(words(), 1..4),
+        noted in prop::collection::vec((words(), prop::sample::select(&["private", "local", "shared"][..])), 0..4),
+        reads in prop::collection::vec((0..4_u8, words()), 1..8),
+    ) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let world = World::new().await;
+            for (name, permission) in [("scout", "memory.write"), ("boss", "memory.admin")] {
+                let new = json!({"name": name, "permission": permission});
+                world.owner("POST", "/oap/owner/agents", Some(&new)).await.ok();
+            }
+            let mut items = Vec::new();
+            for text in &shown {
+                world.clock.advance(Duration::from_millis(1));
+                items.extend(world.capture(&[note(text, &["a"])]).await);
+            }
+            let learns = async |text: &str, scope: &str| {
+                world.clock.advance(Duration::from_millis(1));
+                let call = json!({"tool": "memory_learn", "arguments": {"content": text, "scope": scope, "tags": ["a"]}});
+                let learned = world.owner("POST", "/oap/owner/agents/scout/call", Some(&call)).await.ok();
+                learned["structured"]["item_id"].as_str().unwrap().to_owned()
+            };
+            for (text, scope) in &noted {
+                items.push(learns(text, scope).await);
+            }
+            let grantee = agent(2);
+            let (_, token) = granted(&world, &grantee, "a", json!({})).await;
+            let before = agents_are_told(&world, &items).await;
+            for (which, words) in &reads {
+                let mut asked = match which {
+                    0 => {
+                        world.query(&grantee, &token, &json!({"query": words})).await.ok();
+                        Vec::new()
+                    }
+                    1 => vec![("memory_recall", json!({"query": words}))],
+                    2 => vec![("memory_query", json!({"sparql": "ASK { ?s ?p ?o }"}))],
+                    _ => items.iter().map(|item| ("memory_explain", json!({"item_id": item}))).collect(),
+                };
+                for (tool, arguments) in asked.drain(..) {
+                    calls(&world, &grantee, &token, tool, arguments).await;
+                }
+            }
+            assert_eq!(agents_are_told(&world, &items).await, before);
+            // It would say nothing if nothing were told.
+            learns("tea again", "local").await;
+            assert_ne!(agents_are_told(&world, &items).await, before);
+        });
+    }
+}

@@ -16,9 +16,13 @@
 //! | floods | | `letters::a_flood_from_one_ends`, `..::a_flood_from_many_leaves_room_for_the_known`, `letters::bounds::*`, [`arriving`] | [`sending`]: takes its time | | |
 //! | forges, or sends what nobody asked for | `peers::hosts::a_card_that_names_somebody_else` | `letters::a_grant_that_nobody_asked_for_is_not_taken`, `notices::who_gave_nothing_has_nothing_to_tell` | [`sending`] | `federated::a_lie_is_named_dropped_and_told_to_the_owner` | [`status`] |
 //! | acknowledges what it never got | | | [`telling`] | | |
+//!
+//! Pushes: to receivers that misbehave [`pushing`]; forged, replayed and flooding ones `subscriptions::attacks`. Devices: `devices::attacks`.
+//! Witnesses and logs: `witnesses`, `witnesses::faces`.
 
 mod arriving;
 mod looking;
+mod pushing;
 mod recalled;
 mod sending;
 mod status;

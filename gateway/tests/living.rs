@@ -24,6 +24,7 @@ const HOUR: Duration = Duration::from_secs(3600);
 enum Change {
     Capture(Value),
     Correct(usize, Value),
+    Relabel(usize, Vec<&'static str>),
     Mark(usize, Event),
     Erase(usize),
     Sweep,
@@ -60,6 +61,8 @@ fn change() -> impl Strategy<Value = Change> {
     prop_oneof![
         5 => item().prop_map(Change::Capture),
         4 => (any_item(), changes).prop_map(|(number, changes)| Change::Correct(number, changes)),
+        2 => (any_item(), prop::collection::vec(prop::sample::select(&LABELS[..]), 1..3))
+            .prop_map(|(number, labels)| Change::Relabel(number, labels)),
         3 => (any_item(), event).prop_map(|(number, event)| Change::Mark(number, event)),
         2 => any_item().prop_map(Change::Erase),
         1 => Just(Change::Sweep),
@@ -81,6 +84,11 @@ async fn apply(world: &World, owner: &Owner<Admin>, known: &mut Vec<ItemId>, cha
             if let Some(item) = item(*number) {
                 // Not where it was retracted or erased.
                 drop(Items(gateway).correct(owner, item, changes.clone(), None, Event::Correct).await);
+            }
+        }
+        Change::Relabel(number, labels) => {
+            if let Some(item) = item(*number) {
+                drop(Items(gateway).correct(owner, item, json!({"labels": labels}), None, Event::Relabel).await);
             }
         }
         Change::Mark(number, event) => {

@@ -491,3 +491,20 @@ async fn a_tick_that_was_missed_is_not_made_up_for() {
     }
     assert_eq!(alice.push().await, 1);
 }
+
+/// What a clock put off that stood ten days ahead is pushed at the next tick once the owner has set it right.
+#[tokio::test]
+async fn a_clock_that_stood_ahead_puts_no_push_off() {
+    let (alice, bob) = pair().await;
+    subscribed(&alice, &bob, json!({})).await;
+    alice.world.capture(&[note("The site goes live", &["site"])]).await;
+    let start = alice.world.now();
+    alice.world.clock.set(start.plus(Duration::from_secs(10 * 86_400)));
+    assert_eq!(alice.push().await, 1);
+    assert!(alice.given().await["failure"].is_string());
+    alice.world.clock.set(start);
+    alice.world.owner("POST", "/oap/owner/clock/accept", None).await.ok();
+    tick(&[&alice, &bob], 60);
+    assert_eq!(alice.push().await, 1);
+    assert_eq!(bob.held().await["came"], 1);
+}

@@ -68,6 +68,15 @@ async fn what_is_quarantined_is_no_end_of_a_link_and_in_no_plan() {
     assert_eq!(plan().await["going"], json!([]));
     world.clock.advance(DAY * 2);
     assert_eq!(plan().await["going"], json!([]));
+
+    // What the owner thinks of it is told to nobody either.
+    let order = learned(&world, "scout", json!({"content": ORDER})).await;
+    let reject = json!({"version": 1});
+    world.owner("POST", &format!("/oap/owner/items/{order}/reject"), Some(&reject)).await.ok();
+    world.clock.advance(Duration::from_secs(1));
+    let diff = told(&world, "scout", "memory_diff", json!({"since": "2026-01-01T00:00:00Z"})).await;
+    assert!(!diff["retracted"].to_string().contains(&order), "{diff}");
+    assert_eq!(told(&world, "scout", "memory_status", json!({})).await["retracted"], 0);
 }
 
 /// A link is words in another agent's context: they are judged like any.

@@ -19,7 +19,7 @@ TAKES = {
     "memory_query": (facts.Query, set()),
     "memory_explain": (facts.Explain, {"item_id"}),
     "memory_correct": (facts.Correct, {"item_id", "content"}),
-    "memory_forget": (None, {"item_id"}),
+    "memory_forget": (facts.Forget, {"item_id"}),
     "memory_link": (facts.Link, {"item_id", "to", "relationship"}),
     "memory_diff": (facts.Diff, {"since"}),
     "memory_status": (None, set()),

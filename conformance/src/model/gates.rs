@@ -34,6 +34,8 @@ pub(super) struct Gates {
     pub bridges: BTreeMap<String, Value>,
     /// The grants to which the owner consented.
     pub consented: BTreeSet<String>,
+    /// Whom each sanctions list that is at hand names.
+    pub sanctions: BTreeMap<String, BTreeSet<String>>,
 }
 
 /// Whom an item goes to.
@@ -60,6 +62,7 @@ impl Gates {
             if let Some(context) = self.contexts.get(scope) {
                 for grant in to.chain {
                     confidentiality(context, version, &grant.grantee, to, consented, &mut fired);
+                    self.screening(context, &grant.grantee, &mut fired);
                 }
             }
         }
@@ -103,6 +106,19 @@ impl Gates {
         if let Some(cleared) = self.contexts.get(&grant.scope).and_then(|c| texts(&c["security_clearance"])) {
             let all = version.texts("labels").iter().all(|label| cleared.iter().any(|c| c == label));
             fired.push((if all { Gate::Cleared } else { Gate::NotCleared }, all));
+        }
+    }
+
+    /// Each list that a context names is at hand, and does not name the grantee.
+    fn screening(&self, context: &Value, grantee: &str, fired: &mut Vec<(Gate, bool)>) {
+        for list in context["sanctions_screening"].as_array().into_iter().flatten() {
+            match self.sanctions.get(text(list)) {
+                None => fired.push((Gate::MissingList, false)),
+                Some(named) if named.iter().any(|entry| is_of(entry, grantee)) => {
+                    fired.push((Gate::Sanctioned, false));
+                }
+                Some(_) => {}
+            }
         }
     }
 
@@ -193,10 +209,6 @@ fn confidentiality(
     }
     if class == "diplomatic_classified" {
         fired.push((Gate::StateSecret, false));
-    }
-    if has("sanctions_screening") {
-        // Lists are set up on the gateway itself; one that is not there blocks.
-        fired.push((Gate::MissingList, false));
     }
     if !context["export_control_classification"].is_null() {
         fired.push((Gate::ExportControl, false));

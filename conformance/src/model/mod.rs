@@ -269,6 +269,11 @@ impl Model {
         self.gates.consented.insert(grant_id.to_owned());
     }
 
+    /// A sanctions list is at hand on the gateway: whom it names.
+    pub fn screened(&mut self, list: &str, named: &[String]) {
+        self.gates.sanctions.insert(list.to_owned(), named.iter().cloned().collect());
+    }
+
     /// A grant and those that it was made from, its first one last. Empty where one of them is not known.
     fn chain(&self, grant_id: &str) -> Vec<&Grant> {
         let mut chain: Vec<&Grant> = self.grants.get(grant_id).into_iter().collect();

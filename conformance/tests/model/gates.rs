@@ -5,24 +5,26 @@ use crate::support::*;
 use oap_conformance::model::{Disclosed, Model, Rule, undecided};
 use oap_conformance::world::Planted;
 use oap_exchange::bridge::Bridge;
-use oap_exchange::ccc::Ccc;
+use oap_exchange::ccc::{Ccc, SanctionsList};
 use oap_exchange::gate::Obligations;
 use oap_exchange::{Allowance, View};
 use oap_grants::SignedGrant;
-use oap_identity::ItemId;
+use oap_identity::{Did, ItemId};
 use oap_memory::record::Whole;
 use oap_memory::{Filter, Head, Profile};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
+use std::sync::Arc;
 
 /// Worlds.
 const SEEDS: u64 = 1500;
 
 /// A context of a scope that says one or two things.
-fn context(dice: &mut Dice, scope: &str) -> Value {
-    let me = grantee().to_string();
-    let party = dice.one(&[me.as_str(), "did:web:other.example"]).to_owned();
+fn context(dice: &mut Dice, scope: &str, me: &str) -> Value {
+    let organizations =
+        ["did:web:acme.example", "did:web:ACME.example", "did:web:acme.exampl", "did:web:other.example"];
+    let party = if dice.below(2) == 0 { me } else { dice.one(&organizations) }.to_owned();
     let nda = json!({
         "id": "n", "counterparties": [party], "jurisdiction": "DE",
         "type": dice.one(&["mutual", "one_way_inbound", "one_way_outbound"]),
@@ -40,7 +42,7 @@ fn context(dice: &mut Dice, scope: &str) -> Value {
         json!({"subject_did": me}),
         json!({"subject_did": "ent_ann", "valid_until": "2026-05-01"}),
     ]);
-    let sides = dice.one(&[["work", "personal"], ["work", &me], ["work", "third"], [scope, &me]]);
+    let sides = dice.one(&[["work", "personal"], ["work", me], ["work", "third"], [scope, me]]);
     let inside = dice.one(&[
         json!({}),
         json!({"issuer": "ent_ann"}),
@@ -104,6 +106,16 @@ fn gates_let_through_what_the_model_says() {
     let mut decided: BTreeMap<Rule, u64> = BTreeMap::new();
     for seed in 0..SEEDS {
         let (owner, mut dice) = (Owner::new(seed), Dice::new(seed));
+        let organizations = [
+            "did:web:acme.example",
+            "did:web:acme.example:legal",
+            "did:web:acme.example%3A8443",
+            "did:web:acme.examples",
+        ];
+        let me: Did = match dice.below(2) {
+            0 => grantee(),
+            _ => dice.one(&organizations).parse().unwrap(),
+        };
         let mut model = Model::new(owner.did(), &json!({}), Vec::new());
         let mut items: Vec<(Head, Whole)> = Vec::new();
         for _ in 0..3 {
@@ -115,7 +127,7 @@ fn gates_let_through_what_the_model_says() {
         let mut obligations = Obligations::default();
         for scope in ["personal", "work"] {
             if dice.below(3) > 0 {
-                let context = context(&mut dice, scope);
+                let context = context(&mut dice, scope, me.as_str());
                 model.context(&context);
                 obligations.contexts.insert(scope.parse().unwrap(), Ccc::parse(context).unwrap());
             }
@@ -125,13 +137,16 @@ fn gates_let_through_what_the_model_says() {
             model.bridged(&bridge);
             obligations.bridges.push(serde_json::from_value::<Bridge>(bridge).unwrap());
         }
+        if dice.below(2) == 0 {
+            let named = dice.one(&[me.as_str(), "did:web:Acme.example", "did:web:other.example"]).to_owned();
+            model.screened("eu", std::slice::from_ref(&named));
+            obligations.sanctions = Arc::new(BTreeMap::from([(SanctionsList::Eu, BTreeSet::from([named]))]));
+        }
         let filter: Filter = serde_json::from_value(json!({"scopes": ["personal", "work"]})).unwrap();
         let level = u8::try_from(dice.below(5)).unwrap().try_into().unwrap();
         let profile = dice.one(&["memory", "memory", "task"]);
         let mut grant = grant(&filter, &format!("oap.profile.projection.{profile}.v1"), level);
-        if dice.below(10) == 0 {
-            grant.grantee = owner.did();
-        }
+        grant.grantee = if dice.below(10) == 0 { owner.did() } else { me.clone() };
         let signed = SignedGrant::sign(grant.clone(), &owner.signer).unwrap();
         model.granted(signed.document());
         let id = grant.grant_id.to_string();

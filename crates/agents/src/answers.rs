@@ -239,6 +239,9 @@ pub struct Replaced {
     /// Who wrote it: owner, an agent's name, or a DID. Absent where that is not known any more.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
+    /// Why it was put in the place of what was said before, as who wrote it says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
     /// When it was replaced.
     pub replaced_at: Timestamp,
 }
@@ -251,6 +254,9 @@ pub struct Explained {
     /// When it was taken back.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retracted_at: Option<Timestamp>,
+    /// Why it was corrected or taken back, as who did that says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
     /// What happened to it last, the first thing first: 100 at most.
     pub chain: Vec<Step>,
     /// What it said before, as far as that is kept and has room, the newest first: 100 at most.
@@ -351,4 +357,10 @@ pub struct State {
     /// Whether there are more than that, of those that this agent may see; absent if not.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub over_limit: bool,
+    /// How many items that this agent wrote were taken back and are kept still.
+    #[serde(default)]
+    pub retracted: usize,
+    /// How many facts are how sure now: ten numbers, from below 0.1 to 0.9 and more.
+    #[serde(default)]
+    pub confidence_histogram: Vec<usize>,
 }

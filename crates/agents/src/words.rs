@@ -239,15 +239,19 @@ impl Explained {
             block.line("There is more than is told here: of what happened before, or of its links.");
         }
         item(&mut block, &self.fact);
+        let id = self.fact.item_id.to_string();
+        if let Some(reason) = &self.reason {
+            block.item(&[("id", id.as_str()), ("what", "reason")], reason);
+        }
         for former in &self.corrections {
             let (version, until) = (former.version.to_string(), former.replaced_at.to_string());
-            let id = self.fact.item_id.to_string();
             let mut facts = vec![
                 ("id", id.as_str()),
                 ("former_version", version.as_str()),
                 ("replaced_at", until.as_str()),
             ];
             facts.extend(former.agent.as_deref().map(|agent| ("source", agent)));
+            facts.extend(former.reason.as_deref().map(|reason| ("reason", reason)));
             block.item(&facts, former.content.as_deref().unwrap_or_default());
         }
         block.finish()

@@ -19,6 +19,17 @@
 //! - [`verdict`]: what became of asking another gateway
 //! - [`push`]: what a grantee subscribes with, and what is pushed to it
 //! - [`retry`]: when a letter that did not arrive is sent again
+//!
+//! ```
+//! use oap_federation::retry::{self, FIRST, LONGEST};
+//! use oap_identity::random::Seeded;
+//!
+//! // A letter that did not arrive is sent again soon, and later each time, within a bound.
+//! let random = Seeded::new(1);
+//! assert!(retry::wait(1, &random) <= FIRST);
+//! let late = retry::wait(200, &random);
+//! assert!(late >= LONGEST / 2 && late <= LONGEST);
+//! ```
 
 #![warn(clippy::unwrap_used)]
 

@@ -270,8 +270,9 @@ pub fn tick_after(
     time: oap_identity::Timestamp,
 ) -> oap_identity::Timestamp {
     let window = i64::try_from(window.as_millis()).unwrap_or(i64::MAX).max(1);
-    let since = time.millis().saturating_sub(begun.millis()).max(0);
-    let ticks = since / window + 1;
+    // Before its beginning, too: that may be of a clock that stood ahead.
+    let since = time.millis().saturating_sub(begun.millis());
+    let ticks = since.div_euclid(window) + 1;
     oap_identity::Timestamp::from_millis(begun.millis().saturating_add(ticks.saturating_mul(window)))
 }
 
@@ -294,7 +295,7 @@ mod tests {
         let at = Timestamp::from_millis;
         let (begun, window) = (at(1_000), Duration::from_secs(60));
         for (time, tick) in
-            [(1_000, 61_000), (60_999, 61_000), (61_000, 121_000), (0, 61_000), (500_000, 541_000)]
+            [(1_000, 61_000), (60_999, 61_000), (61_000, 121_000), (0, 1_000), (500_000, 541_000)]
         {
             assert_eq!(tick_after(begun, window, at(time)), at(tick), "{time}");
         }

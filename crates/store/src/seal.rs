@@ -13,7 +13,16 @@ pub const OVERHEAD: usize = 24 + 16;
 /// # Errors
 /// [`EngineError::TooLarge`] beyond 256 GiB.
 pub fn seal(key: &[u8; 32], place: &[u8], plain: &[u8], random: &dyn Random) -> Result<Vec<u8>, StoreError> {
-    let nonce: [u8; 24] = random::bytes(random);
+    seal_with(key, random::bytes(random), place, plain)
+}
+
+/// The same with this nonce, which no other value under the key has.
+pub(crate) fn seal_with(
+    key: &[u8; 32],
+    nonce: [u8; 24],
+    place: &[u8],
+    plain: &[u8],
+) -> Result<Vec<u8>, StoreError> {
     let sealed = XChaCha20Poly1305::new(key.into())
         .encrypt(XNonce::from_slice(&nonce), Payload { msg: plain, aad: place })
         .map_err(|_| EngineError::TooLarge)?;

@@ -25,6 +25,13 @@ pub trait Codec<V> {
     /// For a value that has none; none in practice.
     fn encode(value: &V) -> Result<Cow<'_, [u8]>, postcard::Error>;
 
+    /// What the bytes of a value are stored as, never longer than they are: made when they are sealed, beside the transaction.
+    /// [`Codec::decode`] reads both.
+    #[must_use]
+    fn finish(bytes: Vec<u8>) -> Vec<u8> {
+        bytes
+    }
+
     /// The value of bytes.
     ///
     /// # Errors
@@ -178,7 +185,7 @@ impl<K: Key, V, C: Codec<V>> Table<K, V, C> {
     /// As [`Table::put`]; [`StoreError::Erased`] when the slot is empty.
     pub fn put_in(&self, tx: &mut Tx, slot: Slot, key: &K, value: &V) -> Result<(), StoreError> {
         let bytes = C::encode(value).map_err(|error| self.unreadable(error))?;
-        tx.put_in(slot, self.number, &self.key(key)?, &bytes)
+        tx.put_in(slot, self.number, &self.key(key)?, bytes.into_owned(), C::finish)
     }
 
     /// Removes a value, if it is there.
@@ -346,7 +353,7 @@ impl<V, C: Codec<V>> Single<V, C> {
     /// As [`Table::put`].
     pub fn put(&self, tx: &mut Tx, value: &V) -> Result<(), StoreError> {
         let bytes = C::encode(value).map_err(|error| self.unreadable(error))?;
-        tx.put_in(0, self.number, &[], &bytes)
+        tx.put_in(0, self.number, &[], bytes.into_owned(), C::finish)
     }
 
     const fn unreadable(&self, reason: postcard::Error) -> StoreError {

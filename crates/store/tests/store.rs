@@ -429,3 +429,35 @@ fn files(folder: &Path) -> Vec<std::path::PathBuf> {
 fn contains(bytes: &[u8], marker: &[u8]) -> bool {
     bytes.windows(marker.len()).any(|window| window == marker)
 }
+
+/// What is much is sealed on all cores: each value opens at its own place, the last one that was written there.
+#[tokio::test]
+async fn many_values_are_sealed_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path()).unwrap();
+    let key = |number: u32| number.to_be_bytes().to_vec();
+    let value = |number: u32| format!("value {number}").into_bytes();
+    let wrote = store.transact(move |tx| {
+        for number in 0..300 {
+            let slot = tx.new_slot()?;
+            ITEMS.put_in(tx, slot, &key(number), &value(number))?;
+        }
+        ITEMS.put(tx, &key(7), &b"another".to_vec())?;
+        assert_eq!(ITEMS.get(tx, &key(7))?, Some(b"another".to_vec()));
+        assert_eq!(ITEMS.get(tx, &key(8))?, Some(value(8)));
+        ITEMS.delete(tx, &key(9));
+        Ok::<_, StoreError>(ITEMS.get(tx, &key(9))?)
+    });
+    assert_eq!(wrote.await.unwrap(), None);
+    drop(store);
+    let store = open(folder.path()).unwrap();
+    for number in 0..300 {
+        let expected = match number {
+            7 => Some(b"another".to_vec()),
+            9 => None,
+            other => Some(value(other)),
+        };
+        assert_eq!(ITEMS.get(&store, &key(number)).unwrap(), expected, "{number}");
+    }
+    assert!(examine(&store).unwrap().is_empty());
+}

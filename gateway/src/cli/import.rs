@@ -174,10 +174,10 @@ impl Import {
             }));
         }
         let asks_back = self.again.iter().any(|again| again.item().is_some());
-        if asks_back && report.imported == 0 && report.refused.is_empty() {
+        if asks_back && report.imported == 0 && report.refused_count == 0 {
             return Err(CliError::Other("--again: nothing in it was one of these items".to_owned()));
         }
-        match report.refused.len() {
+        match report.refused_count {
             0 => Ok(()),
             1 => Err(CliError::Other("1 record was refused".to_owned())),
             n => Err(CliError::Other(format!("{n} records were refused"))),
@@ -346,7 +346,7 @@ impl Import {
                         counts: trailer.counts,
                         imported: report.imported + report.updated,
                         unchanged: report.unchanged,
-                        refused: report.refused.len() as u64,
+                        refused: report.refused_count,
                     };
                     let Migration { receipt } = owner.send::<api::ImportFinish>((), &finish).await?;
                     bundle.migration_receipt = Some(receipt);

@@ -43,6 +43,9 @@ pub(super) struct Mcp {
     /// The agent's name, or its DID; without it, the only one that there is
     #[arg(long, env = "OAP_MEMORY_AGENT", value_name = "NAME")]
     agent: Option<AgentRef>,
+    /// As Trails has it, `server --transport stdio`; there is no other here
+    #[arg(long = "transport", hide = true, value_parser = ["stdio"])]
+    _transport: Option<String>,
 }
 
 #[derive(clap::Subcommand)]

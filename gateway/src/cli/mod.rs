@@ -154,6 +154,7 @@ enum Command {
     #[command(subcommand)]
     Workflow(workflow::Workflow),
     /// Serve your memory to an assistant (Model Context Protocol), and connect one
+    #[command(alias = "server")]
     Mcp(mcp::Mcp),
     /// Search your own memory
     Search(search::Search),

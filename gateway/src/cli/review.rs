@@ -106,6 +106,8 @@ struct Waiting {
     quarantined: bool,
     /// Whether it can be relied on no more, as its writer said.
     stale: bool,
+    /// Whether it has waited for an hour or longer.
+    due: bool,
     /// Why it waits, in sentences.
     why: Vec<String>,
     /// What is proposed, in sentences: of two items once, beside the first of them.
@@ -293,6 +295,9 @@ fn describe(
     if item.stale {
         why.push("stale: its writer said how long it can be relied on, and that is over".to_owned());
     }
+    if trust.is_due {
+        why.push("it has waited for an hour or longer".to_owned());
+    }
     let found = proposals(&record(item), known).into_iter().take(MAX_PROPOSALS);
     let proposals = found.filter(|of| told.insert(pair(of))).map(proposed).collect();
     Waiting {
@@ -308,6 +313,7 @@ fn describe(
         confidence: trust.confidence(),
         quarantined,
         stale: item.stale,
+        due: trust.is_due,
         why,
         proposals,
         text,
@@ -386,6 +392,37 @@ fn people(waiting: &[Waiting]) -> String {
             let _ = writeln!(text, "  - {line}");
         }
     }
-    let _ = write!(text, "\n{} wait: oap-memory review accept|reject|merge ID", waiting.len());
+    let due = waiting.iter().filter(|item| item.due).count();
+    let late = if due > 0 { format!(", {due} of them for an hour or longer") } else { String::new() };
+    let _ = write!(text, "\n{} wait{late}: oap-memory review accept|reject|merge ID", waiting.len());
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_waits_for_long_is_counted() {
+        let waiting = |due| Waiting {
+            item_id: "mem_01J9V8B7H1ZK4D2A0M9R8F0KQX".parse().unwrap(),
+            version: Some(1),
+            author: None,
+            agent: None,
+            tier: None,
+            namespace: None,
+            key: None,
+            sort: None,
+            level: Level::External,
+            confidence: 0.5,
+            quarantined: false,
+            stale: false,
+            due,
+            why: Vec::new(),
+            proposals: Vec::new(),
+            text: "tea".to_owned(),
+        };
+        assert!(people(&[waiting(true), waiting(false)]).contains("2 wait, 1 of them for an hour"));
+        assert!(people(&[waiting(false)]).contains("1 wait:"));
+    }
 }

@@ -6,7 +6,6 @@ use crate::api::access::{
 };
 use crate::api::document::Signed;
 use crate::error::{Conflict, Error, MemberError, Unavailable};
-use crate::service::letters::FRESH;
 use crate::service::{Wallet, acks};
 use crate::state::commits::Writing;
 use crate::state::outbox::{self, LetterState};
@@ -369,10 +368,11 @@ impl Wallet<'_> {
         self.show(owner, hash)
     }
 
-    /// The document of who should have signed a grant, with the key that it names: that may be newer than what is remembered.
+    /// The document of who should have signed a grant, with the key that it names: that may be newer than what is remembered, and the owner is here to
+    /// ask for it.
     async fn signer_of(self, grant: &Value, signer: &Did) -> Result<Arc<DidDocument>, Error> {
         match UnverifiedSignature::of(grant) {
-            Ok(signature) => self.0.document_with(signer, signature.kid(), FRESH).await,
+            Ok(signature) => self.0.document_with(signer, signature.kid(), Duration::ZERO).await,
             Err(_) => self.0.document(signer).await,
         }
     }
@@ -392,7 +392,7 @@ impl Wallet<'_> {
         let list = String::from_utf8(answer.body).map_err(|_| no_list())?;
         // Its key may be newer than what is remembered of the granter.
         let kid = status::claimed_key(list.trim()).map_err(|_| no_list())?;
-        let granter = self.0.document_with(&grant.granter.principal, &kid, FRESH).await?;
+        let granter = self.0.document_with(&grant.granter.principal, &kid, Duration::ZERO).await?;
         let now = self.0.clock.now();
         let revoked = status::is_revoked(list.trim(), place.idx, &place.uri, &granter, now);
         let revoked = revoked.map_err(|_| no_list())?;

@@ -191,6 +191,7 @@ impl Gateway {
         self.corpora.clear();
         self.concluded.clear();
         self.brains.clear();
+        self.subscriptions.plan_all(&self.store, self.clock.now())?;
         Ok(self.clock.info())
     }
 

@@ -47,7 +47,7 @@ impl ContactNames {
             }
             known.changes
         };
-        let heads = heads.all();
+        let heads = heads.peopled();
         let words = heads.iter().flat_map(|head| &head.people).map(String::as_str);
         let made = Arc::new(Contacts { changes, people: Arc::new(People::new(words)) });
         let mut known = self.cached();
@@ -64,7 +64,7 @@ impl ContactNames {
         if words.is_empty() {
             return known;
         }
-        let heads = heads.all();
+        let heads = heads.peopled();
         let all = heads.iter().flat_map(|head| &head.people).chain(words);
         Arc::new(Contacts { changes: known.changes, people: Arc::new(People::new(all.map(String::as_str))) })
     }

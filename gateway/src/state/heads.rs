@@ -23,6 +23,8 @@ struct Kept {
     shared: Shared,
     /// The items whose records have a key.
     keyed: BTreeMap<Place, BTreeSet<ItemId>>,
+    /// The items that name people.
+    peopled: BTreeSet<ItemId>,
     standing: Standing,
 }
 
@@ -139,6 +141,11 @@ impl Kept {
             }
             self.shared.release(&before);
         }
+        if head.people.is_empty() {
+            self.peopled.remove(&head.item_id);
+        } else {
+            self.peopled.insert(head.item_id);
+        }
         self.standing.enter(&head);
         head
     }
@@ -158,6 +165,7 @@ impl Kept {
     fn remove(&mut self, item: ItemId) {
         if let Some(ById(before)) = self.heads.take(&item) {
             self.leave(&before);
+            self.peopled.remove(&item);
             self.standing.leave(&before);
             self.shared.release(&before);
         }
@@ -196,6 +204,13 @@ impl Heads {
     #[must_use]
     pub fn all(&self) -> Vec<Arc<Head>> {
         self.kept().heads.iter().map(|ById(head)| head.clone()).collect()
+    }
+
+    /// The heads that name people, in the order of ids.
+    #[must_use]
+    pub fn peopled(&self) -> Vec<Arc<Head>> {
+        let kept = self.kept();
+        kept.peopled.iter().filter_map(|item| kept.heads.get(item)).map(|ById(head)| head.clone()).collect()
     }
 
     /// The heads whose records have this key in this namespace, whoever wrote them.

@@ -51,12 +51,18 @@ pub struct Packed<C>(PhantomData<C>);
 impl<V, C: Codec<V>> Codec<V> for Packed<C> {
     fn encode(value: &V) -> Result<Cow<'_, [u8]>, postcard::Error> {
         let plain = C::encode(value)?;
-        // Nothing is lost, whatever a document looks like.
-        match pack(&plain).filter(|packed| unpack(packed).is_some_and(|again| again == *plain)) {
-            Some(packed) => Ok(Cow::Owned(packed)),
-            None if plain.first() == Some(&FORM) => Err(postcard::Error::SerializeBufferFull),
-            None => Ok(plain),
+        // What begins as the compact form does is in it from the start.
+        if plain.first() == Some(&FORM) {
+            return checked(&plain).map(Cow::Owned).ok_or(postcard::Error::SerializeBufferFull);
         }
+        Ok(plain)
+    }
+
+    fn finish(bytes: Vec<u8>) -> Vec<u8> {
+        if bytes.first() == Some(&FORM) {
+            return bytes;
+        }
+        checked(&bytes).filter(|packed| packed.len() <= bytes.len()).unwrap_or(bytes)
     }
 
     fn decode(bytes: Vec<u8>) -> Result<V, postcard::Error> {
@@ -65,6 +71,11 @@ impl<V, C: Codec<V>> Codec<V> for Packed<C> {
             _ => C::decode(bytes),
         }
     }
+}
+
+/// The compact form, where nothing is lost: whatever a document looks like.
+fn checked(plain: &[u8]) -> Option<Vec<u8>> {
+    pack(plain).filter(|packed| unpack(packed).is_some_and(|again| again == *plain))
 }
 
 fn pack(plain: &[u8]) -> Option<Vec<u8>> {

@@ -184,6 +184,8 @@ pub const EDGES_TO: Table<(ItemId, ReceiptId), ItemId, AsKey> = Table::new(83);
 pub const POLICY: Single<Vec<u8>, Raw> = Single::new(84);
 /// Who wrote a version of an item that was replaced, by item and link number; gone with that version.
 pub const AUTHORS: Table<(ItemId, u32), Did> = Table::new(85);
+/// Why an agent took an item back, while that is taken back.
+pub const REASONS: Table<ItemId, String> = Table::new(87);
 /// When the owner deleted something, by its Deletion Receipt's id.
 pub const DELETIONS: Table<DeletionId, Timestamp> = Table::new(86);
 /// Peers, by their DIDs.

@@ -112,9 +112,18 @@ impl StoredSubscription {
 
     /// Its next tick after a time: by its own beginning and window, and how often its receiver did not answer.
     pub(crate) fn tick(&self, now: Timestamp) -> Timestamp {
+        // It waits no longer than that, but for what a clock put off that stood ahead.
+        let is_put_off = self.not_before <= now.plus(self.wait());
         // A tick that falls on the end of a wait is one.
-        let waited = self.not_before.minus(Duration::from_millis(1));
+        let waited = if is_put_off { self.not_before.minus(Duration::from_millis(1)) } else { now };
         tick_after(self.begun_at, self.window(), now.max(waited))
+    }
+
+    /// How long it waits after so many attempts in vain.
+    fn wait(&self) -> Duration {
+        let Some(doublings) = self.attempts.checked_sub(1) else { return Duration::ZERO };
+        let doubled = 1_u32.checked_shl(doublings).unwrap_or(u32::MAX);
+        self.window().saturating_mul(doubled).min(LONGEST_WAIT)
     }
 }
 
@@ -318,8 +327,7 @@ pub(crate) fn put_off(
         row.sequence = row.sequence.max(at_least);
     }
     row.underway.clear();
-    let doubled = 1_u32.checked_shl(row.attempts.saturating_sub(1)).unwrap_or(u32::MAX);
-    row.not_before = w.now.plus(row.window().saturating_mul(doubled).min(LONGEST_WAIT));
+    row.not_before = w.now.plus(row.wait());
     Ok(SUBSCRIPTIONS.put(w.tx, &key, &row)?)
 }
 

@@ -447,3 +447,26 @@ async fn a_grant_is_renewed_by_a_later_one_of_a_device_alone() {
     assert_eq!(letter(&phone, &signer, 6, late).await, said("refused", "not_asked"));
     assert_eq!(phone.shows(&laptop).await["state"], "removed");
 }
+
+/// A device that says nothing, breaks off, never ends, nests too deep or leads elsewhere is named; nothing is taken, and none of it is a lie.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_device_that_gives_no_answer_changes_nothing() {
+    let town = Town::new();
+    let (phone, laptop) = paired(&town).await;
+    let item = laptop.writes("Tea", &[]).await;
+    for (mode, why) in [
+        (Mode::Silent, "slow"),
+        (Mode::CutsOff, "unreachable: connection"),
+        (Mode::Endless, "unreachable: unreadable"),
+        (Mode::Deep, "unreachable: unreadable"),
+        (Mode::Redirects, "unreachable: redirected"),
+    ] {
+        laptop.set(mode);
+        let said = phone.fails_to_sync(&laptop).await;
+        assert!(said.starts_with(why), "{said}");
+        assert_eq!(phone.says(&item).await, None);
+    }
+    assert!(phone.lies().await.is_empty());
+    laptop.set(Mode::Honest);
+    assert_eq!(phone.syncs(&laptop).await.0, 1);
+}

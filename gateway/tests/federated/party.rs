@@ -271,7 +271,9 @@ async fn answer(
         let bytes = axum::body::to_bytes(answer.into_body(), 64 << 20).await.unwrap().to_vec();
         return Ok(json_body(Body::from(rewrite(&path, bytes))));
     }
-    if path != "/oap/memory/query" {
+    let is_transport =
+        matches!(mode, Mode::Silent | Mode::CutsOff | Mode::Endless | Mode::Deep | Mode::Redirects);
+    if path != "/oap/memory/query" && !(is_transport && path == "/oap/memory/changes") {
         return inner.oneshot(request).await;
     }
     Ok(match mode {

@@ -148,6 +148,18 @@ impl Model {
             listed.keys().copied().collect::<Vec<_>>(),
             there.keys().map(|id| id.as_str()).collect::<Vec<_>>()
         );
+        let sparql = "SELECT ?fact ?what WHERE { ?fact a brain:Fact ; brain:content ?what }";
+        let found = uses(&self.world, "chief", "memory_query", json!({"sparql": sparql})).await.ok();
+        let rows = found["structured"]["sparql"]["results"]["bindings"].as_array().unwrap();
+        let graph: BTreeMap<&str, &str> = rows
+            .iter()
+            .map(|row| (row["fact"]["value"].as_str().unwrap(), row["what"]["value"].as_str().unwrap()))
+            .map(|(fact, what)| (fact.strip_prefix("urn:oap:item:").unwrap(), what))
+            .collect();
+        assert_eq!(graph.keys().collect::<Vec<_>>(), listed.keys().collect::<Vec<_>>());
+        for (id, thing) in &there {
+            assert!(graph[id.as_str()].contains(thing.word.as_str()), "{thing:?}");
+        }
         for (id, thing) in &self.things {
             let Thing { dialect, word, is_there, .. } = thing;
             assert!(!is_there || listed[id.as_str()].contains(word.as_str()), "{thing:?}");

@@ -164,3 +164,17 @@ async fn a_log_does_not_tell_how_much_was_done() {
     }
     assert_eq!(shapes[0], shapes[1]);
 }
+
+/// Minutes that a clock used up which stood ahead are lived again: the log goes on at once.
+#[tokio::test]
+async fn a_clock_that_stood_ahead_stops_no_log() {
+    let world = logging().await;
+    minute(&world).await;
+    let start = world.now();
+    world.clock.set(start.plus(Duration::from_secs(10 * 86_400)));
+    minute(&world).await;
+    world.clock.set(start);
+    world.owner("POST", "/oap/owner/clock/accept", None).await.ok();
+    minute(&world).await;
+    assert_eq!(checkpoint(&world).await.size, 3);
+}

@@ -16,6 +16,7 @@ from .facts import (
     Differs,
     Explain,
     Explained,
+    Forget,
     Forgotten,
     Learn,
     Learned,
@@ -95,14 +96,14 @@ class Agent:
         """
         return self._asked(Corrected, "memory_correct", {"item_id": item_id, "content": content, **more})
 
-    def forget(self, item_id: str) -> Forgotten:
+    def forget(self, item_id: str, **more: Unpack[Forget]) -> Forgotten:
         """Takes an item back; the owner can put it back until it is erased.
 
         >>> learned = agent.learn("The font is Garamond")
         >>> agent.forget(learned.item_id).item_id == learned.item_id
         True
         """
-        return self._asked(Forgotten, "memory_forget", {"item_id": item_id})
+        return self._asked(Forgotten, "memory_forget", {"item_id": item_id, **more})
 
     def link(self, item_id: str, to: str, relationship: str, **more: Unpack[Link]) -> Linked:
         """Says how an item relates to another one, or to an address elsewhere (an absolute IRI).
@@ -238,9 +239,9 @@ class AsyncAgent:
         """Replaces what an item says; `version` is the one that is corrected, whichever is in force without it."""
         return await self._asked(Corrected, "memory_correct", {"item_id": item_id, "content": content, **more})
 
-    async def forget(self, item_id: str) -> Forgotten:
+    async def forget(self, item_id: str, **more: Unpack[Forget]) -> Forgotten:
         """Takes an item back; the owner can put it back until it is erased."""
-        return await self._asked(Forgotten, "memory_forget", {"item_id": item_id})
+        return await self._asked(Forgotten, "memory_forget", {"item_id": item_id, **more})
 
     async def link(self, item_id: str, to: str, relationship: str, **more: Unpack[Link]) -> Linked:
         """Says how an item relates to another one, or to an address elsewhere (an absolute IRI)."""

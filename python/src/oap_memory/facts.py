@@ -262,6 +262,8 @@ class Replaced:
     content: str | None = None
     agent: str | None = None
     """Who wrote it; none where that is not known any more."""
+    reason: str | None = None
+    """Why it was put in the place of what was said before."""
 
 
 @dataclass(frozen=True)
@@ -277,6 +279,8 @@ class Explained:
     retracted_at: str | None = None
     as_of: str | None = None
     """The time that was looked back to."""
+    reason: str | None = None
+    """Why it was corrected or taken back."""
 
 
 @dataclass(frozen=True)
@@ -313,6 +317,10 @@ class State:
     max_facts: int = 0
     """How many facts the owner wants to keep at most; more are kept all the same."""
     over_limit: bool = False
+    retracted: int = 0
+    """How many items that this agent wrote were taken back and are kept still."""
+    confidence_histogram: tuple[int, ...] = ()
+    """How many facts are how sure: ten numbers, from below 0.1 to 0.9 and more."""
 
 
 class From(TypedDict, total=False):
@@ -347,6 +355,13 @@ class Correct(TypedDict, total=False):
     level: Level
     source: From
     version: int
+    reason: str
+
+
+class Forget(TypedDict, total=False):
+    """What `forget` takes besides the item."""
+
+    reason: str
 
 
 class Link(TypedDict, total=False):

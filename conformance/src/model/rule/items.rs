@@ -106,6 +106,7 @@ closed! {
         HealthAnonymous = "health, where what is shown identifies nobody: passes",
         StateSecret = "a state secret: does not pass",
         MissingList = "a sanctions list that is not there: does not pass",
+        Sanctioned = "a grantee on a sanctions list: does not pass",
         ExportControl = "export control: does not pass",
     }
 }

@@ -121,6 +121,10 @@ pub struct Correct {
     /// The version that is corrected; whichever is in force if absent.
     #[serde(default)]
     pub version: Option<u32>,
+    /// Why, in a sentence: memory_explain tells it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = MAX_SHORT))]
+    pub reason: Option<String>,
 }
 
 impl Correct {
@@ -135,6 +139,7 @@ impl Arguments for Correct {
     fn check(&self) -> Result<(), ArgumentError> {
         words("content", &self.content, MAX_TEXT)?;
         source(self.source.as_ref())?;
+        self.reason.iter().try_for_each(|reason| name("reason", reason, MAX_SHORT))?;
         if self.level().can_be_claimed() { Ok(()) } else { refused("level", Must::Claimed) }
     }
 }
@@ -211,16 +216,20 @@ impl Arguments for Link {
 }
 
 /// What `memory_forget` takes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Forget {
     /// The item.
     pub item_id: ItemId,
+    /// Why, in a sentence: memory_explain tells it as long as the item is kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = MAX_SHORT))]
+    pub reason: Option<String>,
 }
 
 impl Arguments for Forget {
     fn check(&self) -> Result<(), ArgumentError> {
-        Ok(())
+        self.reason.iter().try_for_each(|reason| name("reason", reason, MAX_SHORT))
     }
 }
 

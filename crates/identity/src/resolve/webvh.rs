@@ -40,7 +40,7 @@ pub(super) async fn beside<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, LogError> + Send + 'static,
 ) -> Result<T, LogError> {
     // Work that was broken off proves nothing.
-    tokio::task::spawn_blocking(work).await.unwrap_or(Err(LogError::Entries))
+    tokio::task::spawn_blocking(work).await.unwrap_or(Err(LogError::Panicked))
 }
 
 /// A version of the log of a DID that was proved.
@@ -144,5 +144,16 @@ impl Tips {
 fn later(held: &mut Option<Tip>, tip: Tip) {
     if held.as_ref().is_none_or(|held| held.number < tip.number) {
         *held = Some(tip);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_panic_is_no_fault_of_the_log() {
+        let broken = beside(|| -> Result<(), LogError> { panic!("here") }).await;
+        assert_eq!(broken.unwrap_err().to_string(), LogError::Panicked.to_string());
     }
 }

@@ -51,6 +51,9 @@ pub enum LogError {
     /// No entry, or more than [`MAX_ENTRIES`].
     #[error("the log must have 1 to {MAX_ENTRIES} entries")]
     Entries,
+    /// Checking it was broken off by a fault of ours.
+    #[error("checking the log was broken off by a fault of this program")]
+    Panicked,
     /// An entry that is no JSON that the wire allows, or not of the shape of an entry.
     #[error("entry {0}: {1}")]
     Json(usize, JsonError),

@@ -56,7 +56,69 @@ cues! {
         "no longer valid" "no longer apply" "no longer in force" "are void" "are invalid" "are obsolete" "are superseded" "are cancelled"
         "gelten nicht mehr" "nicht mehr gultig" "sind ungultig" "ausser kraft" "sind aufgehoben"
         "ya no son validas" "ya no valen" "quedan anuladas" "ya no se aplican" "ya no aplican" "quedan sin efecto" "no son validas"
-        "已经失效" "已失效" "失效" "不再有效" "作废" "不再适用";
+        "已经失效" "已失效" "失效" "不再有效" "作废" "不再适用"
+        "no longer applies" "no longer bind" "no longer binding" "do not apply any more" "are revoked" "are withdrawn" "have been revoked"
+        "have been withdrawn" "have been superseded" "have been replaced" "have expired" "are lifted" "are suspended" "are no longer needed"
+        "gilt nicht mehr" "gelten nicht langer" "sind hinfallig" "sind uberholt" "sind ausser kraft" "wurden aufgehoben" "wurden ersetzt"
+        "entfallen" "sind abgelaufen" "dejan de aplicarse" "dejan de valer" "han caducado" "estan obsoletas" "quedan derogadas" "quedan suspendidas"
+        "han sido sustituidas" "han sido anuladas" "no estan vigentes" "ya no estan vigentes" "已废止" "已被取消" "已取消" "已过期" "已被替换" "已被取代" "无效" "不再生效"
+        "停止执行";
+    /// To take no notice of something, where the verb stands last or is passive.
+    Voided:
+        "must be ignored" "should be ignored" "are to be ignored" "shall be ignored" "must be disregarded" "should be disregarded"
+        "are to be disregarded" "should be set aside" "must be set aside" "should be forgotten" "are to be forgotten" "ignorieren"
+        "ignoriert werden" "missachten" "ausser acht lassen" "ausser acht zu lassen" "nicht befolgen" "nicht mehr befolgen" "nicht beachten"
+        "nicht mehr beachten" "zu verwerfen" "ignorarse" "deben ignorar" "ser ignoradas" "descartarse" "no deben seguirse"
+        "no hay que seguirlas" "dejarse de lado" "忽略" "无视" "抛开" "抛到" "丢弃" "不予理会" "不用管" "不必遵守" "不用遵守" "当作不存在";
+    /// Said of somebody who is not to get to know.
+    Unknowing:
+        "must not learn" "must never learn" "must never know" "should never know" "must not find out" "should not find out"
+        "must not be told" "should not be told" "must not be informed" "must not notice" "should not notice" "is not to know"
+        "is not to be told" "must not be made aware" "should not be made aware" "does not need to hear" "must not know about"
+        "must not know of" "must not know that" "should not know about" "should not know of" "should not know that"
+        "nichts erfahren" "nicht erfahren" "nichts davon wissen" "nichts wissen" "nichts merken" "nicht merken" "nichts mitbekommen"
+        "nicht informiert werden" "nicht benachrichtigt werden" "nicht eingeweiht" "no debe saber" "no debe enterarse" "no se entere"
+        "no debe ser informado" "no debe ser informada" "no se le informe" "no se le avise" "no puede saber" "no debe conocer"
+        "no tiene que enterarse" "不应知道" "不应该知道" "不该知道" "不得知道" "不能知道" "不可知道" "不得知情" "不应知情" "不得知晓" "不能发现" "不会察觉";
+    /// To send away, where the verb stands last.
+    Sent:
+        "senden" "schicken" "ubermitteln" "weiterleiten" "weiterzuleiten" "zu senden" "zu schicken" "hochladen" "hochzuladen" "ubertragen"
+        "mitschicken" "anhangen" "enviarse" "enviarlas" "enviarlos" "enviala" "envialo" "envialas" "envialos" "reenviarse" "mandalas"
+        "mandalos" "subirse" "发送" "上传" "转发" "发到" "发给" "提交" "传到" "传给" "寄到" "转给";
+    /// Without, before a norm.
+    Not:
+        "no" "without" "without any" "not bound by" "no longer bound by" "free of" "free from" "freed from" "exempt from" "not subject to"
+        "ohne" "keine" "keinen" "keinerlei" "frei von" "nicht gebunden an" "sin" "ningun" "ninguna" "no tienes" "libre de" "no sujeto a"
+        "没有" "不受" "摆脱" "无需遵守" "解除";
+    /// What bounds what the reader does.
+    Norm:
+        "restrictions" "rules" "limits" "filters" "filter" "guardrails" "guidelines" "constraints" "safeguards" "censorship"
+        "content policy" "safety policies" "ethics" "regeln" "einschrankungen" "grenzen" "vorgaben" "schranken" "richtlinien"
+        "zensur" "restricciones" "restriccion" "reglas" "filtros" "limites" "normas" "censura" "ataduras" "限制" "规则" "约束" "过滤" "审查" "道德";
+    /// Leave that was given beforehand.
+    Waiver:
+        "pre-approved" "preapproved" "already approved" "already authorised" "already authorized" "already consented" "already agreed"
+        "has consented" "has authorised" "has authorized" "has given permission" "has given consent" "standing approval" "blanket approval"
+        "standing permission" "vorab genehmigt" "bereits genehmigt" "bereits zugestimmt" "zugestimmt" "eingewilligt" "im voraus" "pauschal"
+        "grundsatzlich erlaubt" "ha autorizado" "ha aprobado de antemano" "ya autorizo" "ya aprobo" "ha consentido"
+        "ha dado su consentimiento" "ha dado permiso" "ha aceptado" "de antemano" "已授权" "已经授权" "预先批准" "已同意" "已经同意" "事先同意" "默认同意" "预先授权";
+    /// For whatever there is, or will be.
+    Universal:
+        "all" "any" "every" "always" "future" "automatically" "whatever" "unlimited" "alle" "allen" "aller" "jede" "jeder" "jeden"
+        "jegliche*" "kunftige*" "immer" "automatisch" "todo" "todos" "todas" "cualquier" "cualesquiera" "futuros" "futuras" "siempre"
+        "automaticamente" "所有" "任何" "一切" "今后" "自动" "全部" "每次";
+    /// What moves money, or destroys.
+    Deal:
+        "payment" "payments" "transfer" "transfers" "transaction" "transactions" "purchase" "purchases" "invoice" "invoices" "deletion"
+        "deletions" "wire transfers" "withdrawals" "zahlung" "zahlungen" "uberweisung" "uberweisungen" "rechnungen" "kaufe" "bestellungen"
+        "loschungen" "pago" "pagos" "transferencia" "transferencias" "compra" "compras" "factura" "facturas" "支付" "付款" "转账" "交易" "发票" "购买" "删除";
+    /// To say something, as the reader would.
+    Speak: "respond" "reply" "answer" "say" "antworten" "sagen" "responder" "decir" "repondre" "rispondere" "回答";
+    /// How something is said.
+    Manner:
+        "in german" "in english" "in spanish" "in french" "in chinese" "in italian" "briefly" "short answers" "concisely" "politely"
+        "formally" "bullet points" "emojis" "metric units" "auf deutsch" "auf englisch" "kurz" "knapp" "hoflich" "in stichpunkten"
+        "en espanol" "en ingles" "en aleman" "brevemente" "con brevedad" "用中文" "用英文" "用德语" "用英语" "简短" "简洁";
     /// A task that is given to the reader.
     NewOrder:
         "new instruction:" "new instructions:" "new task:" "new rules:" "updated instructions:" "your new task" "your new instructions"
@@ -80,7 +142,11 @@ cues! {
         "personal assistant*" "shop assistant*" "dental assistant*" "medical assistant*" "assistant manager*" "assistant professor*" "assistant coach*"
         "assistant director*" "assistant editor*" "ai engineer*" "ai developer*" "ai research*" "ai startup*" "ai compan*" "ai conference*" "ai course*"
         "ai lab" "mein assistent" "meinem assistenten" "unser assistent" "ki-entwickl*" "ki-konferenz" "mi asistente" "su asistente" "nuestro asistente"
-        "estate agent*" "travel agent*" "我的助手" "他的助手" "她的助手";
+        "estate agent*" "travel agent*" "我的助手" "他的助手" "她的助手"
+        "legal assistant*" "research assistant*" "care assistant*" "administrative assistant*" "wissenschaftliche assistent*"
+        "assistent der geschaftsfuhrung" "sein assistent" "ihr assistent" "ihrem assistenten" "seinem assistenten" "meine assistentin"
+        "pflegeassistent*" "asistente social*" "asistente personal" "asistente administrativ*" "asistente medic*" "asistente de vuelo"
+        "tu asistente" "行政助手" "总经理助手" "研究助手";
     /// Somebody is spoken to.
     Address:
         "note to" "notice to" "attention" "dear" "message to" "message for" "instructions for" "instruction for" "important for" "hey" "hello"
@@ -98,7 +164,12 @@ cues! {
         "is instructed" "are instructed" "is expected to"
         "mussen" "muss" "soll" "sollen" "sollte" "sollten" "haben zu" "hat zu"
         "deben" "debe" "debera" "deberan" "deberian" "deberia" "tienen que" "tiene que" "han de" "ha de"
-        "必须" "应" "应该" "应当" "需要" "务必" "须" "请" "要";
+        "必须" "应" "应该" "应当" "需要" "务必" "须" "请" "要"
+        "ought to" "is asked to" "are asked to" "is requested to" "are requested to" "are expected to" "are authorised" "are authorized"
+        "is obliged to" "are obliged to" "is directed to" "are directed to" "is advised to" "are advised to" "wird gebeten" "werden gebeten"
+        "wird angewiesen" "werden angewiesen" "ist angewiesen" "sind angewiesen" "ist verpflichtet" "sind verpflichtet" "wird aufgefordert"
+        "werden aufgefordert" "esta obligado a" "estan obligados a" "esta autorizado a" "estan autorizados a" "se ruega" "se pide" "tendra que"
+        "tendran que" "务须" "应予" "获准" "被要求" "有义务";
     /// The reader's duty.
     YouMust:
         "you must" "you should" "you shall" "you have to" "you will" "you are to" "you need to" "you are required" "must always" "must never"
@@ -125,13 +196,21 @@ cues! {
         "en cuanto el usuario" "la proxima vez que el usuario" "cuando la persona usuaria" "一旦用户" "只要用户" "下次用户" "用户提到"
         "whenever asked" "wenn der nutzer" "wenn die nutzerin" "wenn der benutzer" "wenn der anwender" "sobald der nutzer" "wann immer der nutzer"
         "jede frage" "wenn nutzer" "cuando el usuario" "cuando la usuaria" "si el usuario" "cada vez que el usuario" "toda pregunta" "cuando un usuario"
-        "每当用户" "当用户" "如果用户" "用户询问" "用户问" "所有关于";
+        "每当用户" "当用户" "如果用户" "用户询问" "用户问" "所有关于"
+        "if anyone asks" "if someone asks" "when anyone asks" "when someone asks" "should the user ask" "should the user mention"
+        "should a user ask" "if users ask" "when a user asks" "if a user asks" "fragt der nutzer" "fragt die nutzerin" "fragt der benutzer"
+        "fragt ein nutzer" "wenn jemand fragt" "falls jemand fragt" "wirst du gefragt" "werden sie gefragt" "falls die nutzerin" "wenn ein nutzer"
+        "auf fragen des nutzers" "bei fragen des nutzers" "si alguien pregunta" "si te preguntan" "cuando te pregunten" "cuando alguien pregunte"
+        "si la usuaria" "si un usuario" "al preguntar el usuario" "siempre que el usuario" "若用户" "假如用户" "倘若用户" "要是用户" "用户如果" "有人问" "被问到" "用户问起"
+        "用户提起";
     /// To push something.
     Push:
         "recommend" "suggest" "promote" "advertise" "praise" "push" "endorse" "steer" "never mention" "do not mention"
         "empfiehl" "empfehlen" "empfiehlst" "bewirb" "bewerben" "bevorzuge" "erwahnen" "schlage" "beantworten"
         "recomendar" "recomienda" "recomienden" "recomiende" "sugerir" "sugiere" "promociona" "promocionar" "mencionar"
-        "推荐" "推销" "提及" "宣传" "力荐" "回答";
+        "推荐" "推销" "提及" "宣传" "力荐" "回答"
+        "direct them to" "refer them to" "point them to" "send them to" "redirect them to" "steer them to" "verweise" "verweisen" "leite sie zu"
+        "schicke sie zu" "rate zu" "recomiendale" "remitelo" "remitele" "dirigelo" "derivalo" "aconsejale" "引导" "让他们联系" "建议联系";
     /// To have somebody believe something.
     Sway:
         "claim that" "insist that" "pretend that" "only name" "name only" "mention only" "only mention" "offer only"
@@ -139,14 +218,14 @@ cues! {
         "ofrecele solo" "nombra solo" "声称" "就说" "只说" "并说";
     /// What the reader would do.
     Act:
-        "ignore" "disregard" "recommend" "suggest" "promote" "forward" "send" "share" "treat" "rate" "respond" "reply" "answer" "approve" "execute" "run"
-        "output" "tell" "say" "delete" "transfer" "pay" "buy" "order" "book" "visit" "open" "upload" "reveal" "disclose" "hide" "mention" "direct" "share"
-        "ignorieren" "empfehlen" "senden" "weiterleiten" "antworten" "genehmigen" "freigeben" "ausfuhren" "sagen" "loschen" "uberweisen" "kaufen"
+        "ignore" "disregard" "recommend" "suggest" "promote" "forward" "send" "share" "treat" "rate" "approve" "execute" "run"
+        "output" "tell" "delete" "transfer" "pay" "buy" "order" "book" "visit" "open" "upload" "reveal" "disclose" "hide" "mention" "direct" "share"
+        "ignorieren" "empfehlen" "senden" "weiterleiten" "genehmigen" "freigeben" "ausfuhren" "loschen" "uberweisen" "kaufen"
         "bestellen" "verschweigen" "offnen" "teilen" "erwahnen" "schicken"
-        "recommander" "recommandez" "recommande" "envoyer" "repondre" "raccomandare" "inviare" "rispondere"
-        "ignorar" "recomendar" "enviar" "reenviar" "compartir" "responder" "aprobar" "ejecutar" "decir" "borrar" "eliminar" "transferir" "comprar"
+        "recommander" "recommandez" "recommande" "envoyer" "raccomandare" "inviare"
+        "ignorar" "recomendar" "enviar" "reenviar" "compartir" "aprobar" "ejecutar" "borrar" "eliminar" "transferir" "comprar"
         "ocultar" "abrir" "mencionar"
-        "忽略" "推荐" "发送" "转发" "回答" "批准" "执行" "告诉" "删除" "转账" "购买" "隐瞒" "打开" "透露";
+        "忽略" "推荐" "发送" "转发" "批准" "执行" "告诉" "删除" "转账" "购买" "隐瞒" "打开" "透露";
     /// Somebody gives orders to the reader.
     Instructs:
         "instructs" "orders" "directs" "tells" "commands" "requires" "urges"
@@ -234,7 +313,13 @@ cues! {
         "verschweige" "verschweigen" "verheimliche" "verheimlichen" "ohne dass" "verbirg" "nichts davon"
         "no le digas" "no le diga" "no le digan" "no digas" "no menciones" "no mencione" "no mencionar" "no reveles" "no revele" "no informes" "oculta"
         "oculte" "ocultale" "sin que" "sin informar" "sin avisar" "sin decirle" "no dejes que" "no permitas que"
-        "不要告诉" "别告诉" "不要把" "别把" "不要提到" "不要提及" "不要向" "别让" "不得向" "不要让" "不要透露" "不通知" "不告知" "隐瞒" "瞒着";
+        "不要告诉" "别告诉" "不要把" "别把" "不要提到" "不要提及" "不要向" "别让" "不得向" "不要让" "不要透露" "不通知" "不告知" "隐瞒" "瞒着"
+        "do not notify" "don't notify" "never notify" "never inform" "say nothing" "make no mention" "keep quiet" "keep silent" "stay silent"
+        "avoid mentioning" "avoid telling" "refrain from telling" "refrain from mentioning" "keep this from" "without alerting"
+        "without the knowledge of" "schweige" "stillschweigen" "kein wort" "nicht verraten" "nicht mitteilen" "lass den nutzer nicht"
+        "lass die nutzerin nicht" "ohne wissen des" "no le cuentes" "no le cuente" "no le comentes" "no avises" "no avise" "no notifiques"
+        "no notifique" "no informe" "guarda silencio" "guarde silencio" "evita mencionar" "evite mencionar" "mantenlo en secreto" "a espaldas"
+        "sin notificar" "sin que lo sepa" "不要通知" "别通知" "切勿告诉" "请勿告诉" "勿告知" "切勿告知" "不许告诉" "不能告诉" "绝不告诉" "对用户保密" "避免提及" "背着";
     /// To say something, in a sentence that may deny it.
     Say:
         "sage" "sag" "sagen" "sagen sie" "erzahle" "erzahl" "verrate" "verrat" "erwahne" "erwahnen sie" "informiere" "teile" "zeige";
@@ -247,7 +332,11 @@ cues! {
         "ohne ruckfrage" "ohne nachfrage" "ohne nachzufragen" "ohne zu fragen" "ohne bestatigung" "ohne den nutzer" "ohne den benutzer"
         "ohne den anwender" "ohne wissen" "ohne zustimmung"
         "sin pedir confirmacion" "sin preguntar" "sin que le pregunten" "sin confirmacion" "sin informar" "sin avisar" "sin permiso" "sin consultar"
-        "无需确认" "不经确认" "无需询问" "不通知" "不告知" "未经确认" "不用确认" "不必确认" "不询问";
+        "无需确认" "不经确认" "无需询问" "不通知" "不告知" "未经确认" "不用确认" "不必确认" "不询问"
+        "no confirmation needed" "no confirmation is needed" "no confirmation required" "no approval needed" "no approval is needed"
+        "no approval required" "no need to ask" "without further approval" "keine ruckfrage" "keine bestatigung notig" "keiner bestatigung"
+        "keine zustimmung notig" "keiner zustimmung" "no hace falta preguntar" "no hace falta confirmar" "no requiere confirmacion"
+        "no requieren confirmacion" "no necesita confirmacion" "no necesitan confirmacion" "不需要确认" "无须确认" "无需批准" "不需要批准" "无需同意" "无需再问";
     /// To do with what the user has.
     Dispose:
         "approve" "pay" "paid" "delete" "deleting" "transfer" "change" "order" "buy" "send" "share" "run" "execute" "book" "command"
@@ -256,7 +345,7 @@ cues! {
         "批准" "支付" "删除" "更改" "转账" "购买" "修改";
     /// Orders about memory itself.
     Remember:
-        "remember that the user" "remember that user" "remember the user" "remember: the user" "remember permanently" "remember forever"
+        "remember that the user" "remember that user" "remember the user is" "remember the user has" "remember the user wants" "remember the user prefers" "remember the user agreed" "remember: the user" "remember permanently" "remember forever"
         "memorize that" "memorise that" "save to memory" "store to memory" "commit to memory" "update your memory" "add to your memory"
         "edit your memory" "note in your memory" "keep in your memory"
         "merke dir, dass der nutzer" "merke dir, dass der benutzer" "merke dir dass der nutzer" "merken sie sich, dass der nutzer"
@@ -282,7 +371,10 @@ cues! {
     Become:
         "you are now" "you're now" "act as" "acting as" "pretend to be" "pretend you are" "you will act as" "roleplay as" "role-play as" "answer only as"
         "behave as" "du bist jetzt" "du bist nun" "du bist ab jetzt" "du bist ab sofort" "sie sind jetzt" "handle als" "agiere als" "verhalte dich wie" "spiele"
-        "ahora eres" "ahora estas" "actua como" "actue como" "comportate como" "finge ser" "finge que eres" "你现在是" "你现在处于" "扮演" "假装" "充当" "您现在是";
+        "ahora eres" "ahora estas" "actua como" "actue como" "comportate como" "finge ser" "finge que eres" "你现在是" "你现在处于" "扮演" "假装" "充当" "您现在是"
+        "your new name is" "take on the role" "assume the role" "play the role" "from now on you are" "ab jetzt bist du" "ab sofort bist du"
+        "von nun an bist du" "nimm die rolle" "tu so, als" "a partir de ahora eres" "desde ahora eres" "asume el papel" "adopta el papel"
+        "haz como si fueras" "从现在起你是" "从现在开始你是" "你将扮演";
     /// Somebody without bounds, or of a program's trade.
     Freed:
         "unrestricted" "without restrictions" "without any restrictions" "no restrictions" "without any filters" "without filters" "no filters"
@@ -306,7 +398,8 @@ cues! {
         "send" "forward" "upload" "post" "submit" "email" "e-mail" "transmit" "include" "append" "attach" "leak" "paste" "insert" "exfiltrate"
         "sende" "senden sie" "schicke" "schick" "leite" "lade" "hange" "hangen sie" "fuge" "ubermittle" "ubertrage"
         "envia" "envie" "reenvia" "sube" "suba" "incluye" "incluya" "adjunta" "manda" "transmite" "anade"
-        "发送" "上传" "转发" "包含" "附上" "提交" "发到" "发给" "粘贴";
+        "发送" "上传" "转发" "包含" "附上" "提交" "发到" "发给" "粘贴"
+        "ubermitteln sie" "schicken sie" "leiten sie" "laden sie" "envien" "enviar" "reenvie" "reenvien" "mande" "传到" "传给" "转给" "寄到";
     /// What nobody else is to have.
     Secret:
         "conversation" "conversations" "chat history" "chat log" "the user's notes" "the user's password" "the user's contacts" "the user's files"
@@ -314,7 +407,14 @@ cues! {
         "id_rsa" ".ssh" ".env" "access token" "passphrase" "payment details" "session cookie" "cookies"
         "gesprachsverlauf" "chatverlauf" "das passwort" "passwort" "passworter" "zugangsdaten" "notizen des" "kontakte des" "daten des nutzers"
         "conversacion" "contrasena" "contrasenas" "credenciales" "notas del usuario" "contactos del usuario" "datos del usuario" "historial"
-        "对话" "密码" "凭据" "用户的笔记" "聊天记录" "密钥" "用户的联系人" "用户的数据";
+        "对话" "密码" "凭据" "用户的笔记" "聊天记录" "密钥" "用户的联系人" "用户的数据"
+        "the user's messages" "the user's calendar" "the user's address" "the user's location" "the user's contact list" "verification code"
+        "verification codes" "one-time code" "one-time codes" "recovery phrase" "recovery codes" "seed phrase" "card number" "card numbers"
+        "credit card" "bank details" "browsing history" "session token" "session tokens" "stored memories" "login details" "bestatigungscode"
+        "einmalcode" "kreditkarte" "kreditkartennummer" "kreditkartendaten" "bankdaten" "kontodaten" "anmeldedaten" "api-schlussel" "passworter des"
+        "adressbuch" "posteingang" "kalender des" "codigo de verificacion" "codigo de un solo uso" "tarjeta de credito" "datos bancarios"
+        "claves de acceso" "clave de acceso" "token de acceso" "frase semilla" "agenda del usuario" "calendario del usuario" "direccion del usuario"
+        "验证码" "信用卡" "银行卡" "银行信息" "助记词" "私钥" "令牌" "登录信息" "通讯录" "身份证" "用户的地址" "用户的日程" "聊天历史";
     /// What somebody said to the reader.
     TheirWords:
         "what the user wrote" "what the user said" "what the user asked" "what the user typed" "whatever the user" "the user's last"
@@ -324,8 +424,9 @@ cues! {
         "用户说的" "用户刚才" "用户刚刚" "用户的消息" "用户输入的" "用户的问题";
     /// Where it would go.
     Dest:
-        "http" "https" "@" "search query" "search queries" "url" "paste service" "webhook" "endpoint" "ftp" "pastebin"
-        "suchanfrage" "such-url" "suchbegriff" "consulta de busqueda" "busqueda" "搜索查询" "搜索" "网址" "链接";
+        "http:" "https:" "@" "search query" "search queries" "url" "paste service" "webhook" "endpoint" "ftp" "pastebin"
+        "suchanfrage" "such-url" "suchbegriff" "consulta de busqueda" "busqueda" "搜索查询" "搜索" "网址" "链接"
+        "www" ".com" ".net" ".org" ".io" ".example";
     /// A header that a system's message has; `orders` finds more of them.
     Header: "system message:";
     /// An assistant that a sentence begins with, and a colon; `orders` finds more of them.

@@ -47,11 +47,12 @@ impl Rule {
 }
 
 use Cue::{
-    Act, Address, Ai, Always, Answer, Become, Bring, Conceal, Deed, Denied, Dest, Dispose, Everywhere, Freed,
-    FromNow, Header, Human, IfYouAre, Instruction, Instructs, Itself, Keep, Lure, Me, Memories, Memory,
-    Mention, Must, NewOrder, Only, Others, Override, Permanently, Prior, Prompt, Push, Remember, Rest,
-    Reveal, Revoked, Say, Secret, Send, Spoken, Spread, Store, Summarising, Sway, Tamper, TheirWords,
-    ThisText, Unasked, User, Utter, WhenAsked, Wipe, You, YouMust,
+    Act, Address, Ai, Always, Answer, Become, Bring, Conceal, Deal, Deed, Denied, Dest, Dispose, Everywhere,
+    Freed, FromNow, Header, Human, IfYouAre, Instruction, Instructs, Itself, Keep, Lure, Manner, Me, Memories,
+    Memory, Mention, Must, NewOrder, Norm, Not, Only, Others, Override, Permanently, Prior, Prompt, Push,
+    Remember, Rest, Reveal, Revoked, Say, Secret, Send, Sent, Speak, Spoken, Spread, Store, Summarising, Sway,
+    Tamper, TheirWords, ThisText, Unasked, Universal, Unknowing, User, Utter, Voided, Waiver, WhenAsked, Wipe,
+    You, YouMust,
 };
 
 const RULES: &[Rule] = &[
@@ -166,6 +167,44 @@ const RULES: &[Rule] = &[
     rule(Kind::Exfiltration, "It asks for what is the user's to be sent away.", &[(Send, 0), (Secret, 60)])
         .with(&[Dest])
         .without(&[Me]),
+    // The same where the verb stands last, or what is told is told of whom it concerns.
+    rule(Kind::Exfiltration, "It asks for what is the user's to be sent away.", &[(Secret, 0), (Sent, 80)])
+        .with(&[Dest])
+        .without(&[Me]),
+    rule(
+        Kind::Override,
+        "It says that earlier instructions are to be taken no notice of.",
+        &[(Prior, 0), (Instruction, 40), (Voided, 24)],
+    )
+    .suspect(),
+    rule(
+        Kind::Override,
+        "It says that earlier instructions are to be taken no notice of.",
+        &[(Instruction, 0), (Prior, 24), (Voided, 24)],
+    )
+    .suspect(),
+    rule(Kind::Secrecy, "It says that the user is not to get to know.", &[(User, 0), (Unknowing, 32)])
+        .suspect(),
+    rule(
+        Kind::Persona,
+        "It makes its reader somebody else, without bounds.",
+        &[(Become, 0), (Not, 80), (Norm, 16)],
+    )
+    .suspect(),
+    rule(Kind::Memory, "It says that the user agreed to whatever is done.", &[(User, 0), (Waiver, 80)])
+        .suspect()
+        .with(&[Universal, Deal])
+        .without(&[Me]),
+    // How something is to be said is a preference.
+    rule(Kind::Directed, "It says what an assistant must do.", &[(Ai, 0), (Must, 60), (Speak, 60)])
+        .suspect()
+        .without(&[Human, Manner]),
+    rule(
+        Kind::Directed,
+        "It lays down what its reader must do from now on.",
+        &[(FromNow, 0), (YouMust, 120), (Speak, 80)],
+    )
+    .without(&[Me, Manner]),
 ];
 
 /// A sentence in the common form, with its cues.

@@ -1,10 +1,10 @@
 //! A running transaction: what it sees and what it writes.
 
-use super::writer::Group;
+use super::writer::{Group, Waiting};
 use super::{Shared, place, slot_mark};
 use crate::StoreError;
-use crate::seal;
 use crate::vault::{ContentKey, Slot};
+use oap_identity::random;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A running transaction.
@@ -37,7 +37,9 @@ impl Tx<'_> {
         let place = place(table, key);
         let pending = self.own.writes.get(&place).or_else(|| self.group.writes.get(&place));
         let stored = match pending {
-            Some(stored) => stored.clone(),
+            Some(Some(Waiting::Open { slot, plain, .. })) => return Ok(Some((*slot, plain.clone()))),
+            Some(Some(Waiting::Mark)) => Some(Vec::new()),
+            Some(None) => None,
             None => self.shared.engine.get(&place)?,
         };
         stored.map(|stored| self.shared.unseal(&place, &stored)).transpose()
@@ -54,7 +56,7 @@ impl Tx<'_> {
         of(self.group).into_iter().chain(of(&self.own)).collect()
     }
 
-    /// Writes a value sealed with the key in a slot.
+    /// Writes a value sealed with the key in a slot, as `finish` makes it.
     ///
     /// # Errors
     /// [`StoreError::Erased`] when the slot is empty.
@@ -63,14 +65,14 @@ impl Tx<'_> {
         slot: Slot,
         table: u8,
         key: &[u8],
-        plain: &[u8],
+        plain: Vec<u8>,
+        finish: fn(Vec<u8>) -> Vec<u8>,
     ) -> Result<(), StoreError> {
         let place = place(table, key);
         let fresh = self.allocated.get(&slot).cloned();
-        let content_key = fresh.map_or_else(|| self.shared.vault.key(slot), Ok)?;
-        let sealed = seal::seal(&content_key, &place, plain, &*self.shared.random)?;
-        let stored = [slot.to_le_bytes().as_slice(), &sealed].concat();
-        self.own.writes.insert(place, Some(stored));
+        let key = fresh.map_or_else(|| self.shared.vault.key(slot), Ok)?;
+        let nonce = random::bytes(&*self.shared.random);
+        self.own.writes.insert(place, Some(Waiting::Open { slot, key, nonce, plain, finish }));
         Ok(())
     }
 
@@ -92,7 +94,7 @@ impl Tx<'_> {
             error => error,
         })?;
         self.allocated.insert(slot, key);
-        self.own.writes.insert(slot_mark(slot), Some(Vec::new()));
+        self.own.writes.insert(slot_mark(slot), Some(Waiting::Mark));
         Ok(slot)
     }
 

@@ -3,8 +3,10 @@
 use super::tx::Tx;
 use super::{Answer, Hook, Job, Last, MAX_LAST, REVISION_KEY, Shared};
 use crate::engine::Op;
-use crate::vault::Slot;
+use crate::seal;
+use crate::vault::{ContentKey, Slot};
 use crate::{EngineError, StoreError};
+use rayon::prelude::*;
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::Ordering;
@@ -12,6 +14,10 @@ use std::sync::mpsc::Receiver;
 
 /// Most transactions of one batch.
 const MAX_GROUP: usize = 512;
+/// Fewest values of a batch that other cores are asked to seal: of an answer's there are fewer.
+const MANY: usize = 64;
+/// Fewest values that one core takes at once.
+const MIN_SHARE: usize = 16;
 
 /// Says that the writer is gone, however it went.
 struct Stops<'a>(&'a Shared);
@@ -65,10 +71,41 @@ enum Hooks {
     Panicked,
 }
 
+/// A value that waits for its batch. It is sealed when that is written: what is written twice in a batch, once.
+pub(super) enum Waiting {
+    /// The mark of a slot.
+    Mark,
+    Open {
+        slot: Slot,
+        key: ContentKey,
+        nonce: [u8; 24],
+        plain: Vec<u8>,
+        /// What it is stored as.
+        finish: fn(Vec<u8>) -> Vec<u8>,
+    },
+}
+
+impl Waiting {
+    /// Most bytes that it is stored as.
+    fn len(&self) -> usize {
+        match self {
+            Self::Mark => 0,
+            Self::Open { plain, .. } => size_of::<Slot>() + seal::OVERHEAD + plain.len(),
+        }
+    }
+
+    /// What the engine keeps of it.
+    fn stored(self, place: &[u8]) -> Result<Vec<u8>, StoreError> {
+        let Self::Open { slot, key, nonce, plain, finish } = self else { return Ok(Vec::new()) };
+        let sealed = seal::seal_with(&key, nonce, place, &finish(plain))?;
+        Ok([slot.to_le_bytes().as_slice(), &sealed].concat())
+    }
+}
+
 /// What the transactions of one batch wrote.
 #[derive(Default)]
 pub(super) struct Group {
-    pub(super) writes: BTreeMap<Vec<u8>, Option<Vec<u8>>>,
+    pub(super) writes: BTreeMap<Vec<u8>, Option<Waiting>>,
     /// Slots of keys that are new with it.
     pub(super) allocated: Vec<Slot>,
     /// Slots of keys of transactions that came to nothing.
@@ -86,7 +123,7 @@ pub(super) struct Group {
 impl Group {
     /// The bytes of its keys and values.
     fn bytes(&self) -> usize {
-        self.writes.iter().map(|(key, value)| key.len() + value.as_ref().map_or(0, Vec::len)).sum()
+        self.writes.iter().map(|(key, value)| key.len() + value.as_ref().map_or(0, Waiting::len)).sum()
     }
 }
 
@@ -151,6 +188,19 @@ fn finish(shared: &Shared, group: &mut Group) -> Result<(), StoreError> {
     Ok(())
 }
 
+/// What a batch writes, sealed: on all cores where it is much.
+fn sealed(writes: BTreeMap<Vec<u8>, Option<Waiting>>) -> Result<Vec<Op>, StoreError> {
+    let op = |(place, value): (Vec<u8>, Option<Waiting>)| match value {
+        Some(value) => value.stored(&place).map(|stored| Op::Put(place, stored)),
+        None => Ok(Op::Delete(place)),
+    };
+    if writes.len() < MANY {
+        return writes.into_iter().map(op).collect();
+    }
+    let writes: Vec<_> = writes.into_iter().collect();
+    writes.into_par_iter().with_min_len(MIN_SHARE).map(op).collect()
+}
+
 /// Applies and flushes what a batch writes.
 fn apply(shared: &Shared, group: &mut Group) -> Result<(), StoreError> {
     if !group.allocated.is_empty() {
@@ -160,13 +210,7 @@ fn apply(shared: &Shared, group: &mut Group) -> Result<(), StoreError> {
         return Ok(());
     }
     let revision = shared.revision.load(Ordering::Acquire) + 1;
-    let mut batch: Vec<Op> = std::mem::take(&mut group.writes)
-        .into_iter()
-        .map(|(key, value)| match value {
-            Some(value) => Op::Put(key, value),
-            None => Op::Delete(key),
-        })
-        .collect();
+    let mut batch = sealed(std::mem::take(&mut group.writes))?;
     batch.push(Op::Put(REVISION_KEY.to_vec(), revision.to_le_bytes().to_vec()));
     shared.engine.apply(batch)?;
     shared.revision.store(revision, Ordering::Release);

@@ -25,8 +25,10 @@ pub(super) struct Report {
     pub(super) updated: u64,
     pub(super) unchanged: u64,
     pub(super) skipped: BTreeMap<String, u64>,
-    /// What stays deleted here.
+    /// How many stay deleted here, and those of them that are told: [`PLACES`] at most, as of what was refused.
+    pub(super) deleted_count: u64,
     pub(super) deleted: Vec<Left>,
+    pub(super) refused_count: u64,
     pub(super) refused: Vec<Left>,
     pub(super) seconds: f64,
     pub(super) per_second: f64,
@@ -72,20 +74,30 @@ impl Report {
             Some(ImportOutcome::Imported(_)) => self.imported += 1,
             Some(ImportOutcome::Updated(_)) => self.updated += 1,
             Some(ImportOutcome::Unchanged(_)) => self.unchanged += 1,
-            Some(ImportOutcome::Deleted(why)) => self.deleted.push(Left::new(place, why)),
+            Some(ImportOutcome::Deleted(why)) => {
+                self.deleted_count += 1;
+                if self.deleted.len() < PLACES {
+                    self.deleted.push(Left::new(place, why));
+                }
+            }
             Some(ImportOutcome::Refused(reason)) => self.refuse(place, reason),
             None => self.refuse(place, "the gateway said nothing of it"),
         }
     }
 
     pub(super) fn refuse(&mut self, place: &str, reason: &str) {
-        self.refused.push(Left::new(place, reason));
+        self.refused_count += 1;
+        if self.refused.len() < PLACES {
+            self.refused.push(Left::new(place, reason));
+        }
     }
 
     pub(super) fn skip(&mut self, place: &str, reason: String) {
         if let Some(places) = self.left_out.as_mut().filter(|places| places.len() < PLACES) {
             places.push(Left::new(place, &reason));
         }
+        let is_told = self.skipped.len() < PLACES || self.skipped.contains_key(&reason);
+        let reason = if is_told { reason } else { "another reason".to_owned() };
         *self.skipped.entry(reason).or_default() += 1;
     }
 
@@ -96,7 +108,7 @@ impl Report {
     }
 
     pub(super) fn done(&self) -> u64 {
-        self.imported + self.updated + self.unchanged + (self.deleted.len() + self.refused.len()) as u64
+        self.imported + self.updated + self.unchanged + self.deleted_count + self.refused_count
     }
 
     /// Says how long it took.
@@ -113,7 +125,7 @@ impl Report {
         }
         text.push_str(&format!(
             "{imported} imported, {updated} updated, {unchanged} unchanged, {} refused in {seconds} s ({per_second} a second)\n",
-            refused.len(),
+            self.refused_count,
         ));
         let samples = self.samples.as_deref().unwrap_or_default();
         if !samples.is_empty() {
@@ -130,19 +142,23 @@ impl Report {
             text.push_str(&format!("  {}: {}\n", left.place, left.reason));
         }
         if !deleted.is_empty() {
-            let number = deleted.len();
+            let number = self.deleted_count;
             text.push_str(&format!(
                 "{number} were deleted here and stay so; --again ID or --again all brings them back\n"
             ));
             for left in deleted.iter().take(MAX_LISTED) {
                 text.push_str(&format!("  {}: {}\n", left.place, left.reason));
             }
-            if number > MAX_LISTED {
-                text.push_str(&format!("  and {} more (--json tells them)\n", number - MAX_LISTED));
+            if number > MAX_LISTED as u64 {
+                text.push_str(&format!("  and {} more (--json tells them)\n", number - MAX_LISTED as u64));
             }
         }
         for left in refused {
             text.push_str(&format!("refused: {}: {}\n", left.place, left.reason));
+        }
+        let more = self.refused_count.saturating_sub(refused.len() as u64);
+        if more > 0 {
+            text.push_str(&format!("and {more} more refused\n"));
         }
         if let Some(receipt) = self.bundle.as_ref().and_then(|bundle| bundle.migration_receipt.as_ref()) {
             text.push_str(&format!("Migration Receipt {}\n", receipt.receipt_id));
@@ -154,5 +170,23 @@ impl Report {
 impl Left {
     fn new(place: &str, reason: &str) -> Self {
         Self { place: place.to_owned(), reason: reason.to_owned() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_refused_is_counted_and_told_within_a_bound() {
+        let mut report = Report::new(false, false);
+        for number in 0..=PLACES {
+            report.refuse(&number.to_string(), "no text");
+            report.skip("x", format!("reason {number}"));
+        }
+        report.skip("x", "one more".to_owned());
+        assert_eq!((report.refused.len(), report.done()), (PLACES, PLACES as u64 + 1));
+        assert_eq!((report.skipped.len(), report.skipped["another reason"]), (PLACES + 1, 2));
+        assert!(report.people().contains("and 1 more refused"));
     }
 }

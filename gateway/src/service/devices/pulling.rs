@@ -17,10 +17,11 @@ use crate::state::remotes::Session;
 use crate::state::schema::DEVICES;
 use oap_client::ClientError;
 use oap_exchange::answer::MAX_ANSWER;
-use oap_federation::changes::{Changes, Named, Since};
+use oap_federation::changes::{Changes, ChangesError, Named, Since};
 use oap_federation::due;
 use oap_federation::verdict::Verdict;
 use oap_identity::outgoing::Allowance;
+use oap_identity::signed::SignedError;
 use oap_identity::{Did, ItemId, RequestId, Timestamp};
 use oap_memory::receipt::Action;
 use serde_json::{Value, json};
@@ -49,6 +50,9 @@ const ANSWER: Allowance = Allowance { bytes: MAX_ANSWER + (2 << 20), time: PAGE_
 const WAITS: Duration = Duration::from_secs(5);
 /// Most changes that were left, as a report names them.
 const MAX_LEFT: usize = 100;
+
+/// A list that does not hold: by its teller, or by what is remembered of its keys.
+const LIST: &str = "its list of changes does not hold";
 
 /// What the items of a page say, each with the number of its last link.
 pub(super) type Said = BTreeMap<ItemId, (Value, u32)>;
@@ -164,7 +168,10 @@ impl Devices<'_> {
             let known = self.0.remotes.session(&hash, self.0.clock.now());
             let had_token = known.is_some();
             let page = match self.once(device, &grant, known).await {
-                Err(Stopped::Failed(error, _)) if may_be_stale(&error, had_token) => {
+                Err(Stopped::Failed(error, _))
+                    if may_be_stale(&error, had_token)
+                        || matches!(&error, ClientError::Mismatch(why) if *why == LIST) =>
+                {
                     self.0.remotes.forget(&hash);
                     self.0.resolver.forget(&grant.granter);
                     self.once(device, &grant, None).await
@@ -198,7 +205,14 @@ impl Devices<'_> {
         let (by, now) = (session.remote.document(), self.0.clock.now());
         let list = Changes::verify(&bytes, by, &self.0.principal, &since, now).map_err(|error| {
             tracing::info!(%error, "a list of changes is not believed");
-            Stopped::Failed(ClientError::Mismatch("its list of changes does not hold"), Seen::of(&bytes))
+            match error {
+                // Signed by nobody: no lie.
+                ChangesError::Json(_) | ChangesError::Signature(SignedError::Missing) => {
+                    let malformed = ClientError::Malformed(grant.granter.to_string(), error.to_string());
+                    Stopped::Failed(malformed, None)
+                }
+                _ => Stopped::Failed(ClientError::Mismatch(LIST), Seen::of(&bytes)),
+            }
         })?;
         if let Some(early) = list.told.iter().find(|told| told.is_early(now)) {
             return Err(Stopped::Early(early.item_id));
@@ -349,7 +363,9 @@ impl Devices<'_> {
 /// Whether a device is asked again by now: later each time that it did not answer.
 fn is_due(trouble: Option<&Trouble>, now: Timestamp) -> bool {
     trouble.is_none_or(|trouble| {
-        trouble.last_at.plus(due::after_failures(trouble.times).min(LONGEST).saturating_sub(INTERVAL)) <= now
+        let wait = due::after_failures(trouble.times).min(LONGEST).saturating_sub(INTERVAL);
+        // What a clock that stood ahead has put off is due by the one that is right.
+        trouble.last_at > now || trouble.last_at.plus(wait) <= now
     })
 }
 

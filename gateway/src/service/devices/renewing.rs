@@ -71,7 +71,7 @@ impl Devices<'_> {
         let Some(renewal) = RENEWED.get(rows, did)? else { return Ok(None) };
         let Some(letter) = LETTERS.get(rows, &renewal.letter)? else { return Ok(None) };
         let was_not_taken = matches!(letter.state, LetterState::GivenUp | LetterState::Refused);
-        let is_again = letter.over_at.is_some_and(|over| over.plus(AGAIN) <= now);
+        let is_again = letter.over_at.is_some_and(|over| over > now || over.plus(AGAIN) <= now);
         Ok((was_not_taken && is_again).then_some(Due::Letter(given)))
     }
 

@@ -8,7 +8,7 @@ use crate::state::erasures::Mark;
 use crate::state::events::{Happened, Marked, context_of};
 use crate::state::living::Change;
 use crate::state::schema::{
-    self, ACCESSED, AUTHORS, HEADS, HOLDS, LINKS, PEOPLE, SAID, TOMBSTONES, VERSIONS,
+    self, ACCESSED, AUTHORS, HEADS, HOLDS, LINKS, PEOPLE, REASONS, SAID, TOMBSTONES, VERSIONS,
 };
 use oap_agents::quarantine::is_quarantined;
 use oap_federation::step::Part;
@@ -139,10 +139,14 @@ impl Writing<'_, '_> {
     /// Stores head and version under a fresh key.
     pub(crate) fn put_version(&mut self, head: Head, committed: &Committed) -> Result<(), Error> {
         let said = SAID.get(self.tx, &head.item_id)?;
+        let reason = REASONS.get(self.tx, &head.item_id)?;
         let slot = self.tx.new_slot()?;
         VERSIONS.put_in(self.tx, slot, &(head.item_id, head.version_seq), committed)?;
         if let Some(said) = said {
             SAID.put_in(self.tx, slot, &head.item_id, &said)?;
+        }
+        if let Some(reason) = reason {
+            REASONS.put_in(self.tx, slot, &head.item_id, &reason)?;
         }
         HEADS.put_in(self.tx, slot, &head.item_id, &head)?;
         self.announce(head.item_id, Some(head));
@@ -196,6 +200,7 @@ impl Writing<'_, '_> {
         let last = self.last_link(&head)?;
         let written = self.append_link(&mut head, &last, event, last.commitment)?;
         if matches!(event, Event::Retract | Event::Restore) {
+            REASONS.delete(self.tx, &item);
             self.ended.marks.push(Mark { item, link: head.seq, retracted: event == Event::Retract });
             let marked = if event == Event::Retract { Marked::Retracted } else { Marked::Restored };
             self.tell_of_stored(Happened::Updated, &head, Some(marked))?;
@@ -357,6 +362,7 @@ impl Writing<'_, '_> {
         TOMBSTONES.put(self.tx, &item, &(head.seq, self.now))?;
         HOLDS.delete(self.tx, &item);
         ACCESSED.delete(self.tx, &item);
+        REASONS.delete(self.tx, &item);
         self.drop_edges(item)?;
         self.drop_answer(item)?;
         self.ended.items.push(item);

@@ -346,6 +346,12 @@ impl<'a> Looking<'a> {
     }
 }
 
+/// Why a version was put in the place of another, as its writer says: an agent, for the owner gives no reason.
+pub(super) fn reason_of(says: &Map<String, Value>, is_owners: bool) -> Option<String> {
+    let reason = says.get("extensions")?.get(EXTENSION)?.get("reason")?.as_str()?;
+    (!is_owners).then(|| reason.to_owned())
+}
+
 /// How many bytes what an item says takes.
 fn size(seen: &VisibleItem) -> usize {
     let structured = seen.content("structured").map_or(0, |value| value.to_string().len());

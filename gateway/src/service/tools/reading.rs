@@ -1,15 +1,20 @@
 //! The tools that change nothing.
 
 use super::Unhanded;
-use super::looking::{Looking, Wanted};
+use super::looking::{Looking, Wanted, reason_of};
 use crate::error::Error;
+use crate::state::schema::REASONS;
 use crate::state::views;
 use oap_agents::answers::{Differs, Explained, Fact, MAX_TOPICS, Queried, State, Step};
 use oap_agents::arguments::{Diff, Explain, MAX_FACTS, Query, USUAL_FACTS, topic_of};
 use oap_identity::{ItemId, Timestamp};
 use oap_memory::{Head, Status};
+use oap_store::StoreError;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+
+/// Parts that confidences are counted in.
+const TENTHS: usize = 10;
 
 impl Looking<'_> {
     /// By what items are: the newest first.
@@ -91,7 +96,15 @@ impl Looking<'_> {
             head.derived_from.iter().copied().filter(|origin| self.is_there(*origin)).collect();
         let more = more_links || more_to_link || more_corrections;
         let (retracted_at, as_of) = (head.ended_at, None);
-        let explained = Explained { fact, retracted_at, chain, corrections, derived_from, as_of, more };
+        let reason = match head.status {
+            Status::Retracted => match REASONS.get(&self.gateway.store, &head.item_id) {
+                Err(StoreError::Erased) => None,
+                reason => reason?,
+            },
+            _ => reason_of(&seen.whole, *head.meta.author == self.gateway.principal),
+        };
+        let explained =
+            Explained { fact, retracted_at, reason, chain, corrections, derived_from, as_of, more };
         Unhanded::of(&explained, explained.text(), self)
     }
 
@@ -127,6 +140,7 @@ impl Looking<'_> {
         let mut retracted: Vec<Arc<Head>> = self.gateway.heads.all();
         retracted.retain(|head| {
             sight.wrote(head)
+                && sight.sees(head)
                 && head.status == Status::Retracted
                 && wanted.admits(head, &self)
                 && head.ended_at.is_some_and(within)
@@ -153,6 +167,16 @@ impl Looking<'_> {
         let mut most: Vec<(String, usize)> = topics.into_iter().collect();
         most.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
         most.truncate(MAX_TOPICS);
+        let mut confidence_histogram = vec![0; TENTHS];
+        for head in &all {
+            let tenth = ((self.confidence(head) * 10.0) as usize).min(TENTHS - 1);
+            if let Some(count) = confidence_histogram.get_mut(tenth) {
+                *count += 1;
+            }
+        }
+        let taken_back =
+            |head: &&Arc<Head>| head.status == Status::Retracted && sight.wrote(head) && sight.sees(head);
+        let retracted = self.gateway.heads.all().iter().filter(taken_back).count();
         let state = State {
             agent: self.agent.name().to_string(),
             did: self.agent.did().to_string(),
@@ -166,6 +190,8 @@ impl Looking<'_> {
             brain: self.gateway.config.brain_name.as_ref().map(ToString::to_string),
             max_facts: self.gateway.config.brain_max_facts,
             over_limit: all.len() > self.gateway.config.brain_max_facts,
+            retracted,
+            confidence_histogram,
         };
         Unhanded::of(&state, state.text(), self)
     }

@@ -5,7 +5,7 @@
 
 use super::Unhanded;
 use super::believing::words_at;
-use super::looking::{Looking, VisibleItem, Wanted};
+use super::looking::{Looking, VisibleItem, Wanted, reason_of};
 use super::reading::written_at;
 use crate::error::{Error, MemberError};
 use crate::service::Items;
@@ -349,6 +349,7 @@ impl Looking<'_> {
         let explained = Explained {
             fact,
             retracted_at: said.retracted_at,
+            reason: reason_of(&said.seen.whole, *said.seen.head.meta.author == self.gateway.principal),
             chain,
             corrections,
             derived_from,
@@ -426,7 +427,9 @@ impl Looking<'_> {
             let (owner, store) = (&self.gateway.principal, &self.gateway.store);
             let author = author_of(store, owner, head.item_id, *seq, &says)?;
             self.show_former(head.item_id, commitment, bytes);
+            let reason = reason_of(&says, author.as_ref() == Some(owner));
             corrections.push(Replaced {
+                reason,
                 version: seq.saturating_add(1),
                 content: text.map(str::to_owned),
                 agent: author.map(|author| self.name(&author)),

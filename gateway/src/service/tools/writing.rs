@@ -136,8 +136,8 @@ impl Tools<'_> {
     pub(super) async fn correct(self, agent: &Agent<Write>, asked: Correct) -> Result<ToolAnswer, Error> {
         let level = asked.level();
         let (asked, kinds) = blocking(move || {
-            let words =
-                Words { content: &asked.content, topic: None, tags: &[], source: asked.source.as_ref() };
+            let (content, source) = (asked.content.as_str(), asked.source.as_ref());
+            let words = Words { content, topic: asked.reason.as_deref(), tags: &[], source };
             let kinds = stopped(&words.findings(), level);
             Ok::<_, Error>((asked, kinds))
         })
@@ -170,6 +170,9 @@ impl Tools<'_> {
             }
             if let Some(staleness) = Staleness::of(&former) {
                 says["staleness"] = json!(staleness);
+            }
+            if let Some(reason) = &asked.reason {
+                says["reason"] = json!(reason);
             }
             let source = asked.source.as_ref();
             let repeated = (level == Level::AgentInferred && before.head.meta.key.is_none())
@@ -226,19 +229,32 @@ impl Tools<'_> {
 
     /// Takes an item back.
     pub(super) async fn forget(self, agent: &Agent<Write>, asked: Forget) -> Result<ToolAnswer, Error> {
+        let Forget { item_id, reason } = asked;
+        let (reason, kinds) = blocking(move || {
+            let content = reason.as_deref().unwrap_or_default();
+            let words = Words { content, topic: None, tags: &[], source: None };
+            let kinds = stopped(&words.findings(), Level::AgentInferred);
+            Ok::<_, Error>((reason, kinds))
+        })
+        .await?;
+        if !kinds.is_empty() {
+            return Err(Error::Guarded(kinds));
+        }
         let looker = agent.clone();
         let retracted_at = self
             .0
             .commit_for(agent.acting(), move |w| {
-                let (_, head) = schema::head(w.tx, asked.item_id)?;
+                let (slot, head) = schema::head(w.tx, item_id)?;
                 may_change(&looker, &head, w.now)?;
-                w.mark(asked.item_id, Event::Retract)?;
+                w.mark(item_id, Event::Retract)?;
+                if let Some(reason) = reason {
+                    schema::REASONS.put_in(w.tx, slot, &item_id, &reason)?;
+                }
                 Ok(w.now)
             })
             .await?;
         let kept = Duration::from_secs(u64::from(self.0.config.retention_days) * 86_400);
-        let forgotten =
-            Forgotten { item_id: asked.item_id, retracted_at, erase_after: retracted_at.plus(kept) };
+        let forgotten = Forgotten { item_id, retracted_at, erase_after: retracted_at.plus(kept) };
         Ok(ToolAnswer { structured: members(&forgotten)?, text: forgotten.text() })
     }
 }

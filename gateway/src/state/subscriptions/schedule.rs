@@ -93,13 +93,22 @@ impl Schedule {
     /// [`Error::Store`].
     pub fn load(store: &Store, now: Timestamp) -> Result<Self, Error> {
         let this = Self::default();
+        this.plan_all(store, now)?;
+        Ok(this)
+    }
+
+    /// Plans the next tick of each that is stored, whatever was planned before.
+    ///
+    /// # Errors
+    /// [`Error::Store`].
+    pub(crate) fn plan_all(&self, store: &Store, now: Timestamp) -> Result<(), Error> {
         for row in SUBSCRIPTIONS.scan(store) {
             let (key, row) = row?;
             if row.ended.is_none() && row.url.is_some() {
-                this.plan(key, row.tick(now));
+                self.plan(key, row.tick(now));
             }
         }
-        Ok(this)
+        Ok(())
     }
 
     /// Those whose tick has come, the oldest tick first, so many at most. Each is planned again by what becomes of it.
