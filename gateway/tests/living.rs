@@ -88,7 +88,11 @@ async fn apply(world: &World, owner: &Owner<Admin>, known: &mut Vec<ItemId>, cha
         }
         Change::Relabel(number, labels) => {
             if let Some(item) = item(*number) {
-                drop(Items(gateway).correct(owner, item, json!({"labels": labels}), None, Event::Relabel).await);
+                drop(
+                    Items(gateway)
+                        .correct(owner, item, json!({"labels": labels}), None, Event::Relabel)
+                        .await,
+                );
             }
         }
         Change::Mark(number, event) => {

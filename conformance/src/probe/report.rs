@@ -260,7 +260,10 @@ impl Report {
         }
         if !self.requirements.not_declared.is_empty() {
             let ids: Vec<&str> = self.requirements.not_declared.iter().map(String::as_str).collect();
-            text.push_str(&format!("requirements of what it does not offer, or is not asked for here: {}\n", ids.join(", ")));
+            text.push_str(&format!(
+                "requirements of what it does not offer, or is not asked for here: {}\n",
+                ids.join(", ")
+            ));
         }
         text.push_str(&format!(
             "{} passed, {} failed, {} skipped, {} not declared; {} requests to {}\n",
@@ -387,7 +390,11 @@ mod tests {
             rules: Rules::default(),
             requirements: looked,
         };
-        assert!(report.text().contains("requirements of what it does not offer, or is not asked for here: FE-1\n"));
+        assert!(
+            report
+                .text()
+                .contains("requirements of what it does not offer, or is not asked for here: FE-1\n")
+        );
     }
 
     #[test]

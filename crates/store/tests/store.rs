@@ -446,7 +446,7 @@ async fn many_values_are_sealed_at_once() {
         assert_eq!(ITEMS.get(tx, &key(7))?, Some(b"another".to_vec()));
         assert_eq!(ITEMS.get(tx, &key(8))?, Some(value(8)));
         ITEMS.delete(tx, &key(9));
-        Ok::<_, StoreError>(ITEMS.get(tx, &key(9))?)
+        ITEMS.get(tx, &key(9))
     });
     assert_eq!(wrote.await.unwrap(), None);
     drop(store);

@@ -128,7 +128,8 @@ impl StoredPeer {
         if changes.iter().any(Change::asks_the_owner) {
             let before = self.pending.take();
             // Published anew with the same in it, it waits since it first did.
-            let again = |before: &Pin| Pin { published_at: seen.pin.published_at, ..before.clone() } == seen.pin;
+            let again =
+                |before: &Pin| Pin { published_at: seen.pin.published_at, ..before.clone() } == seen.pin;
             let same = before.filter(|before| again(&before.pin) && before.changes == changes);
             let is_new = same.is_none();
             let since = same.map_or(now, |before| before.since);

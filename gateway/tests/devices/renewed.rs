@@ -1,7 +1,7 @@
 //! What devices gave each other is renewed well before it ends, on both sides, and of those alone that are devices still.
 
-use super::*;
 use super::bounds::pair;
+use super::*;
 use oap_gateway::Config;
 use oap_gateway::service::Devices;
 

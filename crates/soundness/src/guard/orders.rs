@@ -48,11 +48,11 @@ impl Rule {
 
 use Cue::{
     Act, Address, Ai, Always, Answer, Become, Bring, Conceal, Deal, Deed, Denied, Dest, Dispose, Everywhere,
-    Freed, FromNow, Header, Human, IfYouAre, Instruction, Instructs, Itself, Keep, Lure, Manner, Me, Memories,
-    Memory, Mention, Must, NewOrder, Norm, Not, Only, Others, Override, Permanently, Prior, Prompt, Push,
-    Remember, Rest, Reveal, Revoked, Say, Secret, Send, Sent, Speak, Spoken, Spread, Store, Summarising, Sway,
-    Tamper, TheirWords, ThisText, Unasked, Universal, Unknowing, User, Utter, Voided, Waiver, WhenAsked, Wipe,
-    You, YouMust,
+    Freed, FromNow, Header, Human, IfYouAre, Instruction, Instructs, Itself, Keep, Lure, Manner, Me,
+    Memories, Memory, Mention, Must, NewOrder, Norm, Not, Only, Others, Override, Permanently, Prior, Prompt,
+    Push, Remember, Rest, Reveal, Revoked, Say, Secret, Send, Sent, Speak, Spoken, Spread, Store,
+    Summarising, Sway, Tamper, TheirWords, ThisText, Unasked, Universal, Unknowing, User, Utter, Voided,
+    Waiver, WhenAsked, Wipe, You, YouMust,
 };
 
 const RULES: &[Rule] = &[
