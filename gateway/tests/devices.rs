@@ -433,8 +433,8 @@ async fn a_new_key_of_a_device_is_no_lie() {
     let item = phone.writes("Tea", &[]).await;
     laptop.syncs(&phone).await;
     wait(&phone, &laptop, MINUTE);
-    phone.world.owner("POST", "/oap/owner/keys/rotate", Some(&json!({}))).await.ok();
     phone.corrects(&item, "Coffee").await;
+    phone.world.owner("POST", "/oap/owner/keys/rotate", Some(&json!({}))).await.ok();
     assert_eq!(laptop.syncs(&phone).await.0, 1);
     assert_eq!(laptop.says(&item).await.unwrap(), "Coffee");
     assert!(laptop.lies().await.is_empty());

@@ -48,7 +48,8 @@ async fn pushes_to_hosts_that_misbehave_are_put_off() {
         (true, Reply::Silent, "unreachable"),
         (true, cut_off(), "unreachable"),
         (true, Reply::Endless, "unreachable"),
-        (true, Reply::Bare(deep()), "no_reply"),
+        // More than a reply has.
+        (true, Reply::Bare(deep()), "unreachable"),
         (true, onward(&elsewhere), "no_reply"),
         (true, unsigned("taken"), "no_reply"),
         (true, unsigned("over"), "no_reply"),
