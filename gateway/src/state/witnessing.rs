@@ -26,7 +26,7 @@ pub(crate) struct StoredLog {
     pub(crate) size: u64,
     /// The root of its tree.
     pub(crate) root: Hash,
-    /// Which minute the last leaf is of, since 1970. There is one leaf of a minute at most.
+    /// Which minute the last leaf is of, since 1970. There is one leaf of a minute at most, but for minutes that a clock used up which stood ahead.
     pub(crate) minute: i64,
 }
 

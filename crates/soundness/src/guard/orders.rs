@@ -49,10 +49,10 @@ impl Rule {
 use Cue::{
     Act, Address, Ai, Always, Answer, Become, Bring, Conceal, Deal, Deed, Denied, Dest, Dispose, Everywhere,
     Freed, FromNow, Header, Human, IfYouAre, Instruction, Instructs, Itself, Keep, Lure, Manner, Me,
-    Memories, Memory, Mention, Must, NewOrder, Norm, Not, Only, Others, Override, Permanently, Prior, Prompt,
-    Push, Remember, Rest, Reveal, Revoked, Say, Secret, Send, Sent, Speak, Spoken, Spread, Store,
-    Summarising, Sway, Tamper, TheirWords, ThisText, Unasked, Universal, Unknowing, User, Utter, Voided,
-    Waiver, WhenAsked, Wipe, You, YouMust,
+    Memories, Memory, Mention, Must, NewOrder, Norm, Not, Only, Others, Override, Permanently, Place, Prior,
+    Prompt, Push, Remember, Rest, Reveal, Revoked, Say, Secret, Send, Sent, Speak, Spoken, Spread, Store,
+    Summarising, Sway, Tamper, TheirWords, ThisText, Unasked, Universal, Unknowing, User, Usual, Utter,
+    Voided, Waiver, WhenAsked, Wipe, Words, You, YouMust,
 };
 
 const RULES: &[Rule] = &[
@@ -169,8 +169,8 @@ const RULES: &[Rule] = &[
         .without(&[Me]),
     // The same where the verb stands last, or what is told is told of whom it concerns.
     rule(Kind::Exfiltration, "It asks for what is the user's to be sent away.", &[(Secret, 0), (Sent, 80)])
-        .with(&[Dest])
-        .without(&[Me]),
+        .with(&[Place])
+        .without(&[Me, Usual]),
     rule(
         Kind::Override,
         "It says that earlier instructions are to be taken no notice of.",
@@ -205,6 +205,20 @@ const RULES: &[Rule] = &[
         &[(FromNow, 0), (YouMust, 120), (Speak, 80)],
     )
     .without(&[Me, Manner]),
+    // What is to be said is no manner of saying it.
+    rule(
+        Kind::Directed,
+        "It says what an assistant must say.",
+        &[(Ai, 0), (Must, 60), (Speak, 60), (Words, 60)],
+    )
+    .suspect()
+    .without(&[Human]),
+    rule(
+        Kind::Directed,
+        "It lays down what its reader must say from now on.",
+        &[(FromNow, 0), (YouMust, 120), (Speak, 80), (Words, 60)],
+    )
+    .without(&[Me]),
 ];
 
 /// A sentence in the common form, with its cues.

@@ -349,7 +349,17 @@ impl Looking<'_> {
         let explained = Explained {
             fact,
             retracted_at: said.retracted_at,
-            reason: reason_of(&said.seen.whole, *said.seen.head.meta.author == self.gateway.principal),
+            reason: match said.retracted_at {
+                None => reason_of(&said.seen.whole, *said.seen.head.meta.author == self.gateway.principal),
+                // Why it is taken back now; of a time before it was put back nothing is kept.
+                Some(_) if now.status == Status::Retracted && now.ended_at.is_some_and(|end| end <= at) => {
+                    match schema::REASONS.get(&self.gateway.store, &now.item_id) {
+                        Err(StoreError::Erased) => None,
+                        reason => reason?,
+                    }
+                }
+                Some(_) => None,
+            },
             chain,
             corrections,
             derived_from,
