@@ -361,12 +361,11 @@ async fn an_item_is_explained_corrected_and_taken_back() {
     let diff = told(&world, "scout", "memory_diff", json!({"since": since})).await;
     assert_eq!(diff["retracted"], json!([id]));
     assert_eq!(told(&world, "other", "memory_diff", json!({"since": since})).await["retracted"], json!([]));
-    // What the owner puts back is there for why it was corrected.
-    world.owner("POST", &format!("/oap/owner/items/{id}/restore"), Some(&json!({}))).await.ok();
-    let explained = told(&world, "other", "memory_explain", json!({"item_id": id})).await;
-    assert_eq!(explained["reason"], "misheard");
     // The owner puts it back.
     world.owner("POST", &format!("/oap/owner/items/{id}/restore"), None).await.ok();
+    // Put back, it is there for why it was corrected.
+    let explained = told(&world, "other", "memory_explain", json!({"item_id": id})).await;
+    assert_eq!(explained["reason"], "misheard");
     assert_eq!(told(&world, "other", "memory_recall", json!({"query": "tea"})).await["matched"], 1);
     world.chains_hold().await;
 }
