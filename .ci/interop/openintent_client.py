@@ -24,7 +24,16 @@ NEVER = "mem_01J9V8B7H1ZK4D2A0M9R8F0KQX"
 # What the client has for memory. One that is new is to be driven here, too.
 METHODS = {"create_memory", "get_memory", "list_memory", "update_memory", "delete_memory"}
 
+# A word that stands nowhere else.
+MARK = "quetzalcoatlus-northropi-4711"
+
 Call = Callable[..., Any]
+
+
+def sealed(home: str) -> None:
+    """That no file of the home has what entries say, or said."""
+    for file in Path(home).rglob("*"):
+        assert not file.is_file() or MARK.encode() not in file.read_bytes(), file
 
 
 async def refuses(kind: type[OpenIntentError], status: int, call: Any) -> OpenIntentError:
@@ -239,14 +248,18 @@ async def main() -> None:
             with OpenIntentClient(base, api_key="oapk_none", agent_id="scout") as nobody:
                 await refuses(OpenIntentError, 401, sync_calls(nobody)("list_memory", "scout"))
             with OpenIntentClient(base, api_key=keys["scout"], agent_id="scout") as mine:
+                value = {**ODD, "text": MARK}
                 kept, gone = [
-                    mine.create_memory("scout", "n", key, ODD, memory_type="episodic") for key in ("kept", "gone")
+                    mine.create_memory("scout", "n", key, value, memory_type="episodic", sensitivity="confidential")
+                    for key in ("kept", "gone")
                 ]
-                mine.delete_memory(gone.id)
+                mine.delete_memory(mine.update_memory(gone.id, 1, value={**value, "z": 1}).id)
+                sealed(home)
         # What is there outlives the process, and what was deleted does not come back.
         with served(home, port), OpenIntentClient(base, api_key=keys["scout"], agent_id="scout") as mine:
             assert mine.list_memory("scout") == [kept]
             await refuses(NotFoundError, 404, sync_calls(mine)("get_memory", gone.id))
+        sealed(home)
         given = run(home, "audit", "injected", "--agent", "scout")
         assert any(answer["tool"] == "openintent.show" for answer in given["answers"]), given
         run(home, "audit", "verify")
