@@ -206,6 +206,13 @@ impl Heads {
         self.kept().heads.iter().map(|ById(head)| head.clone()).collect()
     }
 
+    /// Whether so many heads pass. No more are looked at than that takes.
+    #[must_use]
+    pub fn has(&self, most: usize, passes: impl Fn(&Head) -> bool) -> bool {
+        let kept = self.kept();
+        kept.heads.iter().filter(|ById(head)| passes(head)).take(most).count() >= most
+    }
+
     /// The heads that name people, in the order of ids.
     #[must_use]
     pub fn peopled(&self) -> Vec<Arc<Head>> {

@@ -267,8 +267,7 @@ fn many(gateway: &Gateway, agent: &Agent<Write>) -> Option<String> {
         return None;
     }
     let (now, sight) = (gateway.clock.now(), agent.sight());
-    let there = gateway.heads.all().iter().filter(|head| head.is_live(now) && sight.sees(head)).count();
-    (there >= most).then(|| {
+    gateway.heads.has(most, |head| head.is_live(now) && sight.sees(head)).then(|| {
         format!(
             "There are more facts now than the {most} that the owner wants to keep: memory_compact takes away what is of no use."
         )
