@@ -10,7 +10,7 @@ use oap_exchange::gate::Obligations;
 use oap_exchange::{Allowance, View};
 use oap_grants::SignedGrant;
 use oap_identity::{Did, ItemId};
-use oap_memory::record::Whole;
+use oap_memory::record::ItemRecord;
 use oap_memory::{Filter, Head, Profile};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -117,7 +117,7 @@ fn gates_let_through_what_the_model_says() {
             _ => dice.one(&organizations).parse().unwrap(),
         };
         let mut model = Model::new(owner.did(), &json!({}), Vec::new());
-        let mut items: Vec<(Head, Whole)> = Vec::new();
+        let mut items: Vec<(Head, ItemRecord)> = Vec::new();
         for _ in 0..3 {
             let draft = draft(&mut dice);
             let id = ItemId::new(now(), &owner.random);

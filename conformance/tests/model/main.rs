@@ -17,7 +17,7 @@ use oap_exchange::{Allowance, Durable, Query, View, allowance, respond};
 use oap_grants::SignedGrant;
 use oap_identity::{DecisionId, GrantId, Hash, ItemId, ReceiptId, RequestId, json};
 use oap_memory::receipt::{Decision, GENESIS, Outcome, Receipt, ReceiptType};
-use oap_memory::record::Whole;
+use oap_memory::record::ItemRecord;
 use oap_memory::{Filter, Head, Profile};
 use serde_json::{Map, Value, json as value};
 use std::collections::BTreeMap;
@@ -77,7 +77,7 @@ struct Asking<'a> {
     owner: &'a Owner,
     model: &'a Model,
     profiles: &'a [Profile],
-    items: &'a [(Head, Whole)],
+    items: &'a [(Head, ItemRecord)],
     spent: Disclosed,
     had: Vec<ItemId>,
 }

@@ -14,7 +14,7 @@ use crate::written::WrittenItems;
 use oap_grants::VerifiedGrant;
 use oap_identity::{Hash, ItemId, Timestamp};
 use oap_memory::answer::output_hash;
-use oap_memory::record::Whole;
+use oap_memory::record::ItemRecord;
 use std::cmp::{Ordering, Reverse};
 use std::collections::{BTreeSet, BinaryHeap};
 use std::sync::Arc;
@@ -280,7 +280,7 @@ impl Found {
     pub fn load<E>(
         self,
         written: &WrittenItems,
-        mut load: impl FnMut(Version) -> Result<Option<Whole>, E>,
+        mut load: impl FnMut(Version) -> Result<Option<ItemRecord>, E>,
     ) -> Result<Option<Answer>, ViewError<E>> {
         let Self { grant, lens, key, hits, mut more, refers, integrity, most } = self;
         let (mut items, mut bytes) = (Vec::with_capacity(hits.len()), 0);

@@ -11,7 +11,7 @@ use oap_identity::json::JsonError;
 use oap_identity::{BundleId, Signer, Timestamp};
 use oap_memory::bundle::{self, FORMAT, Header, ItemLine, Line, Projection, Tally, Trailer};
 use oap_memory::receipt::Receipt;
-use oap_memory::record::Whole;
+use oap_memory::record::ItemRecord;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -55,7 +55,7 @@ pub fn bundle<E>(
     bundle_id: BundleId,
     mut documents: Vec<Value>,
     now: Timestamp,
-    mut load: impl FnMut(Version) -> Result<Option<Whole>, E>,
+    mut load: impl FnMut(Version) -> Result<Option<ItemRecord>, E>,
 ) -> Result<Option<Unsent<Bundle>>, ViewError<E>> {
     let grant = verified.grant();
     let mut proved = Vec::with_capacity(members.len());

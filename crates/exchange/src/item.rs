@@ -5,7 +5,7 @@ use oap_identity::json::{self, JsonError, canonical_text};
 use oap_identity::{Hash, ItemId};
 use oap_memory::epistemic::Epistemic;
 use oap_memory::project::Projected;
-use oap_memory::record::Whole;
+use oap_memory::record::ItemRecord;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
@@ -28,7 +28,7 @@ impl ViewItem {
         id: ItemId,
         attitude: Epistemic,
         projected: &Projected,
-        whole: &Whole,
+        whole: &ItemRecord,
     ) -> Result<Self, JsonError> {
         Ok(Self {
             id,
@@ -164,7 +164,7 @@ fn members(visible: &Map<String, Value>, attitude: Epistemic) -> Result<[Box<str
     Ok(parts.map(String::into_boxed_str))
 }
 
-fn chain(whole: &Whole) -> Box<str> {
+fn chain(whole: &ItemRecord) -> Box<str> {
     format!(r#""capture_receipt":{},"chain":[{}]"#, whole.capture_receipt, whole.chain.join(",")).into()
 }
 

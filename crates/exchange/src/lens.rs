@@ -10,7 +10,7 @@ use oap_grants::{Grant, VerifiedGrant};
 use oap_identity::{Did, Hash, ItemId, ScopeId, Timestamp};
 use oap_memory::epistemic;
 use oap_memory::project::{Projected, project};
-use oap_memory::record::{Head, Whole};
+use oap_memory::record::{Head, ItemRecord};
 use oap_memory::text::Language;
 use oap_memory::{Confidence, Filter, Profile, TrustLevel};
 
@@ -128,7 +128,7 @@ impl Lens {
     pub(crate) fn enter<'w, E>(
         &self,
         head: &Head,
-        whole: &'w Whole,
+        whole: &'w ItemRecord,
     ) -> Result<(Entering, Projected<'w>), ViewError<E>> {
         let projected = self.project(head.item_id, whole)?;
         let rules = Fired::of(&self.gate.judge(head).rules);
@@ -138,7 +138,7 @@ impl Lens {
     }
 
     /// A member written out; `None` where that is not the member's version any more.
-    pub(crate) fn write<E>(&self, of: &Member, whole: &Whole) -> Result<Option<ViewItem>, ViewError<E>> {
+    pub(crate) fn write<E>(&self, of: &Member, whole: &ItemRecord) -> Result<Option<ViewItem>, ViewError<E>> {
         if whole.committed.commitment() != of.commitment {
             return Ok(None);
         }
@@ -146,7 +146,7 @@ impl Lens {
         Ok(Some(ViewItem::write(of.version.item, of.attitude, &projected, whole)?))
     }
 
-    fn project<'w, E>(&self, item: ItemId, whole: &'w Whole) -> Result<Projected<'w>, ViewError<E>> {
+    fn project<'w, E>(&self, item: ItemId, whole: &'w ItemRecord) -> Result<Projected<'w>, ViewError<E>> {
         project(&whole.committed, &self.profile, self.level, self.embeddings)
             .map_err(|error| ViewError::Commitment(item, error))
     }

@@ -9,7 +9,7 @@ use crate::slice::Slice;
 use crate::vector::Vector;
 use oap_grants::Grant;
 use oap_identity::ItemId;
-use oap_memory::record::{Head, Whole};
+use oap_memory::record::{Head, ItemRecord};
 
 /// What a grant that nobody presented would show, selected and projected by the code that makes a [`crate::View`], and
 /// written out. Nothing can be answered from it.
@@ -30,7 +30,7 @@ impl Preview {
         grant: &Grant,
         setting: &Setting,
         heads: impl Iterator<Item = &'h Head>,
-        load: impl FnMut(&Head) -> Result<Option<Whole>, E>,
+        load: impl FnMut(&Head) -> Result<Option<ItemRecord>, E>,
     ) -> Result<Self, ViewError<E>> {
         let allowance = Allowance::unused(grant.max_items as usize);
         let mut items = Vec::new();

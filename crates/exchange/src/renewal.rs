@@ -6,7 +6,7 @@ use crate::member::Entering;
 use crate::setting::{Embed, ViewError};
 use crate::slice::{Reach, Slice};
 use oap_identity::{ItemId, Timestamp};
-use oap_memory::record::{Head, Whole};
+use oap_memory::record::{Head, ItemRecord};
 use std::sync::Arc;
 
 /// What a view needs to know of changes. It does not hold on to the view, which can be answered from meanwhile.
@@ -47,7 +47,7 @@ impl Renewal {
         changed: impl IntoIterator<Item = (ItemId, Option<Arc<Head>>)>,
         embed: Option<Embed<'_>>,
         now: Timestamp,
-        mut load: impl FnMut(&Head) -> Result<Option<Whole>, E>,
+        mut load: impl FnMut(&Head) -> Result<Option<ItemRecord>, E>,
     ) -> Result<Step, ViewError<E>> {
         let mut all = Vec::new();
         for (item, head) in changed {

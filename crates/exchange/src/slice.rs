@@ -9,7 +9,7 @@ use crate::setting::{Embed, RETRY, Setting, ViewError};
 use crate::vector::Vector;
 use oap_identity::{ItemId, Timestamp};
 use oap_memory::project::Projected;
-use oap_memory::record::{Head, Whole};
+use oap_memory::record::{Head, ItemRecord};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
@@ -126,8 +126,8 @@ impl Slice {
         allowance: &Allowance,
         setting: &Setting,
         heads: impl Iterator<Item = &'h Head>,
-        mut load: impl FnMut(&Head) -> Result<Option<Whole>, E>,
-        mut each: impl FnMut(&Entering, &Projected, &Whole) -> Result<(), ViewError<E>>,
+        mut load: impl FnMut(&Head) -> Result<Option<ItemRecord>, E>,
+        mut each: impl FnMut(&Entering, &Projected, &ItemRecord) -> Result<(), ViewError<E>>,
     ) -> Result<Self, ViewError<E>> {
         let lens = Arc::new(Lens::new(terms, allowance, setting)?);
         let mut selected: Vec<&Head> = heads.filter(|head| lens.selects(head, setting.now)).collect();

@@ -17,7 +17,7 @@ use crate::slice::Slice;
 use crate::vector::Vector;
 use oap_grants::VerifiedGrant;
 use oap_identity::{Hash, ItemId, Timestamp};
-use oap_memory::record::{Head, Whole};
+use oap_memory::record::{Head, ItemRecord};
 
 /// All that a grantee can learn under one grant. [`View::build`] alone makes one, of a [`VerifiedGrant`].
 #[derive(Debug)]
@@ -40,7 +40,7 @@ impl View {
         allowance: &Allowance,
         setting: &Setting,
         heads: impl Iterator<Item = &'h Head>,
-        load: impl FnMut(&Head) -> Result<Option<Whole>, E>,
+        load: impl FnMut(&Head) -> Result<Option<ItemRecord>, E>,
     ) -> Result<Self, ViewError<E>> {
         let slice = Slice::build(Terms::verified(grant), allowance, setting, heads, load, |_, _, _| Ok(()))?;
         Ok(Self { grant: grant.clone(), key: slice.lens.key(grant.hash()), slice })

@@ -12,7 +12,7 @@ use oap_exchange::{Allowance, Query, View};
 use oap_grants::VerifiedGrant;
 use oap_identity::random::{Seeded, bytes};
 use oap_identity::{ItemId, RequestId};
-use oap_memory::record::Whole;
+use oap_memory::record::ItemRecord;
 use oap_memory::{Filter, Head, Profile};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -36,7 +36,7 @@ struct House {
     owner: Owner,
     grant: VerifiedGrant,
     profiles: Vec<Profile>,
-    items: Vec<(Head, Whole)>,
+    items: Vec<(Head, ItemRecord)>,
     disclosed: BTreeSet<ItemId>,
     most: usize,
 }

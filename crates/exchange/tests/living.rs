@@ -14,7 +14,7 @@ use oap_exchange::{Allowance, Model, Query, Setting, Vector, Version, View, Writ
 use oap_grants::VerifiedGrant;
 use oap_identity::random::Seeded;
 use oap_identity::{BridgeId, BundleId, Hash, ItemId, RequestId, Timestamp};
-use oap_memory::record::{Status, Whole};
+use oap_memory::record::{ItemRecord, Status};
 use oap_memory::{Filter, Head, Kind, Profile};
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
@@ -107,20 +107,20 @@ fn filter() -> impl Strategy<Value = Filter> {
 /// The items of a store, as they change.
 struct Store {
     owner: Owner,
-    items: BTreeMap<ItemId, (Arc<Head>, Whole)>,
+    items: BTreeMap<ItemId, (Arc<Head>, ItemRecord)>,
     known: Vec<ItemId>,
     now: Timestamp,
     gated: bool,
 }
 
 impl Store {
-    fn put(&mut self, head: Head, whole: Whole) -> Option<ItemId> {
+    fn put(&mut self, head: Head, whole: ItemRecord) -> Option<ItemId> {
         let item = head.item_id;
         self.items.insert(item, (Arc::new(head), whole));
         Some(item)
     }
 
-    fn of(&self, number: usize) -> Option<(Head, Whole)> {
+    fn of(&self, number: usize) -> Option<(Head, ItemRecord)> {
         let item = self.known.get(number % self.known.len().max(1))?;
         let (head, whole) = self.items.get(item)?;
         Some(((**head).clone(), whole.clone()))
@@ -180,7 +180,7 @@ impl Store {
         }
     }
 
-    fn load(&self, version: Version) -> Result<Option<Whole>, Infallible> {
+    fn load(&self, version: Version) -> Result<Option<ItemRecord>, Infallible> {
         let found = self.items.get(&version.item).filter(|(head, _)| Version::of(head) == version);
         Ok(found.map(|(_, whole)| whole.clone()))
     }

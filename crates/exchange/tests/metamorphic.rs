@@ -9,7 +9,7 @@ use oap_identity::RequestId;
 use oap_identity::random::Seeded;
 use oap_memory::item::Kind;
 use oap_memory::project::project;
-use oap_memory::record::Whole;
+use oap_memory::record::ItemRecord;
 use oap_memory::{Confidence, Filter, Head, Profile, TrustLevel};
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -176,7 +176,7 @@ proptest! {
         words in prop::sample::select(&["tea", "budget email", "a@b.example", "", "Xk29vvTTmQ81", "tea in April 2026", "2026-04-05"][..]),
     ) {
         let owner = Owner::new(5);
-        let inside: Vec<(Head, Whole)> = items.iter().map(|item| owner.capture(item)).collect();
+        let inside: Vec<(Head, ItemRecord)> = items.iter().map(|item| owner.capture(item)).collect();
         let outsider = owner.capture(&outsider);
         let scope = "personal".parse().unwrap();
         prop_assume!(!filter.admits(&outsider.0, &scope, false, now()));

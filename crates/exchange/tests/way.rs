@@ -11,7 +11,7 @@ use oap_grants::limits::LimitError;
 use oap_identity::random::Seeded;
 use oap_identity::{DecisionId, Hash, ItemId, ReceiptId, RequestId, json};
 use oap_memory::receipt::{Decision, GENESIS, Outcome, Receipt, ReceiptType};
-use oap_memory::record::Whole;
+use oap_memory::record::ItemRecord;
 use oap_memory::{Filter, Head, Profile, TrustLevel};
 use serde_json::{Map, json as value};
 use std::convert::Infallible;
@@ -55,7 +55,7 @@ fn receipt(owner: &Owner, output_hash: Hash) -> Kept {
     Kept(receipt)
 }
 
-fn items(owner: &Owner) -> Vec<(Head, Whole)> {
+fn items(owner: &Owner) -> Vec<(Head, ItemRecord)> {
     let note = |text: &str| value!({"kind": "fact", "content": {"text": text}, "labels": ["shared"]});
     ["tea on Tuesday", "tea with a@b.example", "coffee"].map(|text| owner.capture(&note(text))).into()
 }
@@ -201,7 +201,7 @@ fn a_view_says_how_much_memory_it_takes() {
     let (owner, profiles) = (Owner::new(1), Profile::built_in());
     let items = items(&owner);
     let verified = presented(&owner, grant(&Filter::default(), MEMORY, 2.try_into().unwrap()));
-    let bytes = |items: &[(Head, Whole)]| view(items, &verified, &profiles).unwrap().bytes();
+    let bytes = |items: &[(Head, ItemRecord)]| view(items, &verified, &profiles).unwrap().bytes();
     let text: usize = "tea on Tuesday".len();
     assert!(bytes(&items[..1]) > text && bytes(&items) > bytes(&items[..1]) + text);
     assert_eq!(bytes(&[]), 0);

@@ -10,7 +10,7 @@ mod support;
 
 use oap_memory::commitment;
 use oap_memory::project::project;
-use oap_memory::record::Whole;
+use oap_memory::record::ItemRecord;
 use oap_memory::{Profile, TrustLevel};
 use serde_json::json;
 use std::time::{Duration, Instant};
@@ -34,7 +34,7 @@ fn main() {
         let profiles = Profile::built_in();
         let name_of = format!("oap.profile.projection.{profile}");
         let profile = profiles.iter().find(|p| p.name() == name_of).unwrap();
-        let items: Vec<Whole> = (0..ITEMS).map(|_| owner.capture(&item).1).collect();
+        let items: Vec<ItemRecord> = (0..ITEMS).map(|_| owner.capture(&item).1).collect();
         let document = owner.document();
         let shown: Vec<String> = items.iter().map(full).collect();
         let verify = each(|n| {

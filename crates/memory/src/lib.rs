@@ -83,4 +83,4 @@ pub use filter::Filter;
 pub use item::{Body, Confidence, Kind, Sensitivity};
 pub use profile::{Profile, TrustLevel};
 pub use receipt::Receipt;
-pub use record::{Head, Status, Whole};
+pub use record::{Head, ItemRecord, Status};

@@ -233,7 +233,7 @@ impl Head {
 
 /// A whole item, as the store has it.
 #[derive(Debug, Clone)]
-pub struct Whole {
+pub struct ItemRecord {
     /// The version in force.
     pub committed: Committed,
     /// The item's chain, oldest link first: each link in canonical form, as stored.

@@ -12,7 +12,7 @@ use oap_memory::item::{
     MAX_STRUCTURED, MAX_TEXT, MAX_TTL_DAYS,
 };
 use oap_memory::limits::LIMITS;
-use oap_memory::record::Whole;
+use oap_memory::record::ItemRecord;
 use oap_memory::sd_jwt::MAX_DISCLOSURES;
 use oap_memory::size::{COMMITTED_FREE, COMMITTED_RATIO, MAX_DEPTH, MAX_PARTS};
 use serde_json::{Map, Value, json};
@@ -28,7 +28,7 @@ fn fact(content: Value) -> Value {
 }
 
 /// The item with everything shown, and its proof, as an answer or a bundle has it.
-fn shown(whole: &Whole) -> Value {
+fn shown(whole: &ItemRecord) -> Value {
     let claims = whole.committed.claims(whole.committed.disclosures().iter()).unwrap();
     let mut item = Value::Object(oap_memory::commitment::wire(&claims).unwrap());
     item["status"] = json!("current");

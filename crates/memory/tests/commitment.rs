@@ -9,7 +9,7 @@ use oap_memory::evidence::{self, EvidenceError};
 use oap_memory::profile::{Profile, TrustLevel};
 use oap_memory::project::{explain, project};
 use oap_memory::receipt;
-use oap_memory::record::Whole;
+use oap_memory::record::ItemRecord;
 use oap_memory::sd_jwt::Presentation;
 use oap_memory::tree::{Path, Step};
 use proptest::prelude::*;
@@ -17,7 +17,7 @@ use serde_json::{Map, Value, json};
 use support::{Owner, contact, full, now};
 
 /// An item as an answer has it, under a profile and level.
-fn answered(whole: &Whole, profile: &str, level: u8) -> Value {
+fn answered(whole: &ItemRecord, profile: &str, level: u8) -> Value {
     let profile = Profile::built_in().into_iter().find(|p| p.name().ends_with(profile)).unwrap();
     let projected = project(&whole.committed, &profile, level.try_into().unwrap(), false).unwrap();
     let mut item = Value::Object(projected.item().clone());

@@ -8,7 +8,7 @@ use crate::state::schema::FORMER;
 use oap_identity::signed::UnverifiedSignature;
 use oap_identity::{Did, DidDocument, Documents, Kid, Timestamp};
 use oap_memory::chain::{self, Link};
-use oap_memory::record::Whole;
+use oap_memory::record::ItemRecord;
 use serde::Deserialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -55,7 +55,7 @@ impl Endorsed {
     /// Whether a grantee would take an item: every signature of its links, with which its versions are signed, and of its
     /// capture receipt counts, or a later `reseal` vouches for it.
     #[must_use]
-    pub fn stands(&self, whole: &Whole) -> bool {
+    pub fn stands(&self, whole: &ItemRecord) -> bool {
         !self.compromised || (self.chain(&whole.chain) && self.receipt(&whole.capture_receipt))
     }
 

@@ -158,7 +158,7 @@ struct State {
 }
 
 /// How a view stands.
-pub(crate) enum Stands {
+pub(crate) enum ViewStatus {
     /// It can be answered from.
     Ready(Arc<BuiltView>),
     /// Changes are to be taken over.
@@ -232,16 +232,16 @@ impl Entry {
     }
 
     /// How the view stands.
-    pub(crate) fn stands(&self, allowance: &Allowance, now: Timestamp) -> Stands {
+    pub(crate) fn stands(&self, allowance: &Allowance, now: Timestamp) -> ViewStatus {
         let state = self.state();
-        let Some(built) = state.built.clone() else { return Stands::Over };
+        let Some(built) = state.built.clone() else { return ViewStatus::Over };
         let is_behind = !state.changed.is_empty() || !state.stepping.is_empty();
         drop(state);
         let (over, ends) = built.read(|Current { view, .. }| (view.is_over(allowance, now), view.ends()));
         match (over, is_behind || ends.is_some_and(|end| end <= now)) {
-            (true, _) => Stands::Over,
-            (false, true) => Stands::Behind(built),
-            (false, false) => Stands::Ready(built),
+            (true, _) => ViewStatus::Over,
+            (false, true) => ViewStatus::Behind(built),
+            (false, false) => ViewStatus::Ready(built),
         }
     }
 

@@ -8,7 +8,7 @@ use crate::error::{Corrupt, Error};
 use crate::state::endorsed::Endorsed;
 use crate::state::gateway::{Gateway, blocking};
 use crate::state::grant_book::GrantKey;
-use crate::state::living::{Absent, BuiltView, Change, Entry, Stands};
+use crate::state::living::{Absent, BuiltView, Change, Entry, ViewStatus};
 use crate::state::schema::{self, HEADS, LINKS, RECEIPTS};
 use lru::LruCache;
 use oap_exchange::allowance::Allowance;
@@ -18,7 +18,7 @@ use oap_grants::{Grant, VerifiedGrant};
 use oap_identity::{Hash, ItemId, Timestamp};
 use oap_manifest::path;
 use oap_memory::chain::Link;
-use oap_memory::record::{Head, Whole};
+use oap_memory::record::{Head, ItemRecord};
 use oap_store::{Range, Store, StoreError};
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -145,7 +145,7 @@ impl Gateway {
         allowance: &Allowance,
     ) -> Result<Arc<BuiltView>, Error> {
         let entry = self.views.entry(grant, embeddings);
-        if let Stands::Ready(built) = entry.stands(allowance, self.clock.now()) {
+        if let ViewStatus::Ready(built) = entry.stands(allowance, self.clock.now()) {
             return Ok(built);
         }
         let (gateway, allowance) = (self.clone(), allowance.clone());
@@ -157,9 +157,9 @@ impl Gateway {
                 return;
             }
             let built = match entry.stands(&allowance, gateway.clock.now()) {
-                Stands::Ready(built) => Ok(built),
-                Stands::Behind(built) => gateway.follow(&entry, built).await,
-                Stands::Over => gateway.build(&entry, allowance).await,
+                ViewStatus::Ready(built) => Ok(built),
+                ViewStatus::Behind(built) => gateway.follow(&entry, built).await,
+                ViewStatus::Over => gateway.build(&entry, allowance).await,
             };
             drop(done.send(built));
         });
@@ -342,7 +342,7 @@ impl Gateway {
         head: &Head,
         endorsed: &Endorsed,
         absent: &mut Absent,
-    ) -> Result<Option<Whole>, Error> {
+    ) -> Result<Option<ItemRecord>, Error> {
         let whole = self.load(Version::of(head))?;
         if whole.is_none() && self.has_moved_on(head)? {
             absent.moved.insert(head.item_id);
@@ -365,7 +365,7 @@ impl Gateway {
     }
 
     /// A version whole, as it was found in a view; `None` when it is not in force any more.
-    pub(crate) fn load(&self, found: Version) -> Result<Option<Whole>, Error> {
+    pub(crate) fn load(&self, found: Version) -> Result<Option<ItemRecord>, Error> {
         let whole = match whole(&self.store, found) {
             Ok(whole) => whole,
             Err(Error::NotFound | Error::Store(StoreError::Erased)) => return Ok(None),
@@ -387,7 +387,7 @@ pub(crate) fn why(error: ViewError<Error>) -> Error {
 }
 
 /// Reads a whole item; `None` when it was erased since its head was read.
-type Load<'a> = &'a mut dyn FnMut(&Head) -> Result<Option<Whole>, Error>;
+type Load<'a> = &'a mut dyn FnMut(&Head) -> Result<Option<ItemRecord>, Error>;
 
 impl Gateway {
     /// The vectors of texts that the grantee of a grant sees; `None` while the model is out of reach. Called where
@@ -420,12 +420,12 @@ fn space(grant: &Grant) -> Hash {
 ///
 /// # Errors
 /// [`Error::NotFound`] when it was erased meanwhile, [`Error::Store`], [`Error::Corrupt`].
-pub fn load(store: &Store, head: &Head) -> Result<Whole, Error> {
+pub fn load(store: &Store, head: &Head) -> Result<ItemRecord, Error> {
     whole(store, Version::of(head))
 }
 
 /// The same of any version.
-fn whole(store: &Store, Version { item, number, .. }: Version) -> Result<Whole, Error> {
+fn whole(store: &Store, Version { item, number, .. }: Version) -> Result<ItemRecord, Error> {
     let committed = schema::version(store, item, number)?;
     let chain = stored_links(store, item)?;
     let first: Link = serde_json::from_str(chain.first().ok_or(Error::NotFound)?)?;
@@ -434,7 +434,7 @@ fn whole(store: &Store, Version { item, number, .. }: Version) -> Result<Whole, 
         None => schema::FOREIGN_RECEIPTS.get(store, &first.receipt)?,
     };
     let capture_receipt = capture_receipt.ok_or(Corrupt::NoCaptureReceipt(item))?;
-    Ok(Whole { committed, chain, capture_receipt: canonical(capture_receipt)? })
+    Ok(ItemRecord { committed, chain, capture_receipt: canonical(capture_receipt)? })
 }
 
 /// The chain of an item, oldest link first.

@@ -15,7 +15,7 @@ use oap_grants::{
     token,
 };
 use oap_identity::{Did, GrantId, Hash, Signer, Timestamp};
-use oap_memory::record::Whole;
+use oap_memory::record::ItemRecord;
 use oap_memory::text::Language;
 use oap_memory::{Confidence, Filter, Head, Profile, TrustLevel};
 use std::collections::BTreeSet;
@@ -100,12 +100,12 @@ pub fn setting(profiles: &[Profile]) -> Setting<'_> {
     }
 }
 
-fn load(items: &[(Head, Whole)]) -> impl Fn(&Head) -> Result<Option<Whole>, Infallible> {
+fn load(items: &[(Head, ItemRecord)]) -> impl Fn(&Head) -> Result<Option<ItemRecord>, Infallible> {
     |head| Ok(items.iter().find(|(known, _)| known.item_id == head.item_id).map(|(_, whole)| whole.clone()))
 }
 
 pub fn view(
-    items: &[(Head, Whole)],
+    items: &[(Head, ItemRecord)],
     grant: &VerifiedGrant,
     profiles: &[Profile],
 ) -> Result<View, ViewError<Infallible>> {
@@ -113,13 +113,13 @@ pub fn view(
     View::build(grant, &Allowance::unused(1000), &setting(profiles), heads, load(items))
 }
 
-pub fn preview(items: &[(Head, Whole)], grant: &Grant, profiles: &[Profile]) -> Preview {
+pub fn preview(items: &[(Head, ItemRecord)], grant: &Grant, profiles: &[Profile]) -> Preview {
     let heads = items.iter().map(|(head, _)| head);
     Preview::build(grant, &setting(profiles), heads, load(items)).unwrap()
 }
 
 /// The answer to what was found, every item written out anew.
-pub fn write_out(found: Found, items: &[(Head, Whole)]) -> Answer {
+pub fn write_out(found: Found, items: &[(Head, ItemRecord)]) -> Answer {
     let whole = |version: Version| items.iter().find(|(head, _)| Version::of(head) == version);
     let load = |version| Ok::<_, Infallible>(whole(version).map(|(_, whole)| whole.clone()));
     found.load(&WrittenItems::default(), load).unwrap().unwrap()

@@ -12,7 +12,7 @@ use oap_memory::commitment::{Committed, Place};
 use oap_memory::detect::{People, segments};
 use oap_memory::item::Defaults;
 use oap_memory::receipt::{Decision, GENESIS, Outcome, Receipt, ReceiptType, item_tag};
-use oap_memory::record::Whole;
+use oap_memory::record::ItemRecord;
 use oap_memory::record::{Head, Meta};
 use serde_json::{Map, Value, json};
 
@@ -46,11 +46,11 @@ impl Owner {
         Body::parse(item, &Defaults { principal: &self.did(), scope: &scope, now: now() }).unwrap()
     }
 
-    pub fn capture(&self, item: &Value) -> (Head, Whole) {
+    pub fn capture(&self, item: &Value) -> (Head, ItemRecord) {
         self.capture_as(ItemId::new(now(), &self.random), item)
     }
 
-    pub fn capture_as(&self, item_id: ItemId, item: &Value) -> (Head, Whole) {
+    pub fn capture_as(&self, item_id: ItemId, item: &Value) -> (Head, ItemRecord) {
         let body = self.body(item);
         let receipt_id = ReceiptId::new(now(), &self.random);
         let place =
@@ -59,11 +59,11 @@ impl Owner {
         let link = self.link(&place, &committed, receipt_id);
         let capture_receipt = self.capture_receipt(receipt_id, item_id, committed.commitment());
         let head = Head::new(item_id, &body, Meta::owner(self.did(), false));
-        (head, Whole { committed, chain: vec![link], capture_receipt })
+        (head, ItemRecord { committed, chain: vec![link], capture_receipt })
     }
 
     /// A second version on top of the first.
-    pub fn correct(&self, whole: &Whole, item: &Value) -> Whole {
+    pub fn correct(&self, whole: &ItemRecord, item: &Value) -> ItemRecord {
         let before: Link = serde_json::from_str(whole.chain.last().unwrap()).unwrap();
         let body = self.body(item);
         let first: Link = serde_json::from_str(&whole.chain[0]).unwrap();
@@ -78,7 +78,7 @@ impl Owner {
         let committed = self.commit(&body, &place);
         let mut chain = whole.chain.clone();
         chain.push(self.link(&place, &committed, ReceiptId::new(now(), &self.random)));
-        Whole { committed, chain, capture_receipt: whole.capture_receipt.clone() }
+        ItemRecord { committed, chain, capture_receipt: whole.capture_receipt.clone() }
     }
 
     fn commit(&self, body: &Body, place: &Place) -> Committed {
@@ -172,6 +172,6 @@ pub fn contact() -> Value {
 }
 
 /// Every disclosure, in a full presentation.
-pub fn full(whole: &Whole) -> String {
+pub fn full(whole: &ItemRecord) -> String {
     whole.committed.present(whole.committed.disclosures().iter())
 }

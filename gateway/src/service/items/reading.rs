@@ -12,7 +12,7 @@ use crate::state::views;
 use oap_agents::staleness::Staleness;
 use oap_identity::ItemId;
 use oap_memory::project::{explain, project};
-use oap_memory::record::{Head, Status, Whole};
+use oap_memory::record::{Head, ItemRecord, Status};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 
@@ -140,7 +140,7 @@ impl ListQuery {
 }
 
 /// An item with everything shown and everything that proves it, as bundles carry it.
-pub(crate) fn proved(whole_item: &Whole, status: Status) -> Result<Map<String, Value>, Error> {
+pub(crate) fn proved(whole_item: &ItemRecord, status: Status) -> Result<Map<String, Value>, Error> {
     let mut item = whole(&whole_item.committed)?;
     let chain: Vec<Value> =
         whole_item.chain.iter().map(|link| serde_json::from_str(link)).collect::<Result<_, _>>()?;
