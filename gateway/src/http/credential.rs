@@ -31,7 +31,7 @@ impl<P: Mark> FromRequestParts<App> for Owner<P> {
 
 /// What became of a grantee's request, where its answer says so itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Became {
+pub(super) enum RequestOutcome {
     /// It is answered: its proof was stored with the answer's receipt.
     Answered,
     /// It waited in vain for what others have taken, and did nothing. It is not counted with those that failed.
@@ -48,7 +48,7 @@ pub(super) async fn as_grantee<T>(
     work: impl AsyncFnOnce(&mut Incoming, &Caller) -> Result<T, Error>,
 ) -> Result<T, Error> {
     let answered = as_grantee_in(request, async |request, caller| {
-        work(request, caller).await.map(|answer| (answer, Became::Answered))
+        work(request, caller).await.map(|answer| (answer, RequestOutcome::Answered))
     });
     answered.await
 }
@@ -56,7 +56,7 @@ pub(super) async fn as_grantee<T>(
 /// The same for answers of which some have no receipt.
 pub(super) async fn as_grantee_in<T>(
     request: &mut Incoming,
-    work: impl AsyncFnOnce(&mut Incoming, &Caller) -> Result<(T, Became), Error>,
+    work: impl AsyncFnOnce(&mut Incoming, &Caller) -> Result<(T, RequestOutcome), Error>,
 ) -> Result<T, Error> {
     let app = request.app().clone();
     let caller = presented(request, |presented| Exchange(&app.gateway).caller(presented))?;
@@ -65,9 +65,9 @@ pub(super) async fn as_grantee_in<T>(
         Unanswered { gateway: app.gateway.clone(), proof: caller.proof(), first: Some(caller.first()) };
     let answered = work(request, &caller).await;
     let proof = unanswered.proof.take();
-    let became = answered.as_ref().map_or(Became::Unrecorded, |(_, became)| *became);
-    if became != Became::Answered {
-        if became == Became::Unrecorded {
+    let became = answered.as_ref().map_or(RequestOutcome::Unrecorded, |(_, became)| *became);
+    if became != RequestOutcome::Answered {
+        if became == RequestOutcome::Unrecorded {
             unanswered.count();
         }
         if let Some(proof) = proof {

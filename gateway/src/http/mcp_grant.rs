@@ -4,7 +4,7 @@
 //! same budgets and receipts, the same answer to the letter. One message is one request with a proof of its own.
 
 use super::App;
-use super::credential::{Became, as_grantee_in};
+use super::credential::{RequestOutcome, as_grantee_in};
 use super::mcp::{message, refused, serve};
 use super::request::{Incoming, presented};
 use crate::Error;
@@ -90,17 +90,17 @@ struct ByGrant {
     caller: Caller,
     /// The request's own name.
     name: RequestId,
-    became: Mutex<Became>,
+    became: Mutex<RequestOutcome>,
     /// Its turn, where it calls a tool: until the call is done, whether anybody waits for its answer still or not.
     _turn: Option<Turn>,
 }
 
 impl ByGrant {
-    fn note(&self, became: Became) {
+    fn note(&self, became: RequestOutcome) {
         *self.became.lock().unwrap_or_else(PoisonError::into_inner) = became;
     }
 
-    fn became(&self) -> Became {
+    fn became(&self) -> RequestOutcome {
         *self.became.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -123,10 +123,10 @@ impl ViewCaller for ByGrant {
     async fn call(&self, tool: Tool, arguments: Map<String, Value>) -> Result<ToolAnswer, CallError> {
         let answer = self.ask(tool, arguments).await;
         self.note(match &answer {
-            Ok(_) => Became::Answered,
-            Err(Error::Unavailable(Unavailable::Asking)) => Became::Waited,
+            Ok(_) => RequestOutcome::Answered,
+            Err(Error::Unavailable(Unavailable::Asking)) => RequestOutcome::Waited,
             // A graph that was not asked to its end has a receipt, and counts with what failed all the same: it took the most work.
-            Err(_) => Became::Unrecorded,
+            Err(_) => RequestOutcome::Unrecorded,
         });
         answer.map_err(|error| refused(&error))
     }
@@ -143,7 +143,7 @@ pub(super) async fn mcp(app: &App, mut request: Incoming) -> Result<Response, Er
             let turn = app.granted.take(caller.first(), caller.grantee());
             match tokio::time::timeout(app.deadlines.turn, turn).await {
                 Ok(turn) => turn,
-                Err(_) => return Ok((Error::Busy.into_response(), Became::Waited)),
+                Err(_) => return Ok((Error::Busy.into_response(), RequestOutcome::Waited)),
             }
         } else {
             None
@@ -152,7 +152,7 @@ pub(super) async fn mcp(app: &App, mut request: Incoming) -> Result<Response, Er
             gateway: app.gateway.clone(),
             caller: caller.clone(),
             name: request.name().clone(),
-            became: Mutex::new(Became::Unrecorded),
+            became: Mutex::new(RequestOutcome::Unrecorded),
             _turn: turn,
         });
         let server = by.clone();
@@ -160,7 +160,7 @@ pub(super) async fn mcp(app: &App, mut request: Incoming) -> Result<Response, Er
         // What the answer holds is decided with its last byte, and not before.
         let (head, body) = response.into_parts();
         let body = to_bytes(body, MAX_ANSWER).await.map_err(|_| Error::TooLarge(MAX_ANSWER))?;
-        let became = if head.status.is_success() { by.became() } else { Became::Unrecorded };
+        let became = if head.status.is_success() { by.became() } else { RequestOutcome::Unrecorded };
         Ok((Response::from_parts(head, Body::from(body)), became))
     })
     .await

@@ -1,7 +1,7 @@
 //! Subscriptions (protocol section 17): made, read and ended by grantees; and what other gateways push.
 
 use super::App;
-use super::credential::{Became, as_grantee_in};
+use super::credential::{RequestOutcome, as_grantee_in};
 use super::request::{Incoming, Oap, Sender, oap_bytes};
 use crate::Error;
 use crate::error::MemberError;
@@ -30,7 +30,7 @@ async fn name(request: &mut Incoming) -> Result<SubscriptionId, Error> {
 pub async fn subscribe(State(app): State<App>, mut request: Incoming) -> Result<Response, Error> {
     let made = as_grantee_in(&mut request, async |request, caller| {
         let new: NewSubscription = request.json_as().await?;
-        Ok((Subscriptions(&app.gateway).begin(caller, new).await?, Became::Unrecorded))
+        Ok((Subscriptions(&app.gateway).begin(caller, new).await?, RequestOutcome::Unrecorded))
     });
     Ok(Oap(made.await?).into_response())
 }
@@ -39,7 +39,7 @@ pub async fn subscribe(State(app): State<App>, mut request: Incoming) -> Result<
 pub async fn end(State(app): State<App>, mut request: Incoming) -> Result<Response, Error> {
     let ended = as_grantee_in(&mut request, async |request, caller| {
         let id = name(request).await?;
-        Ok((Subscriptions(&app.gateway).end_by_grantee(caller, id).await?, Became::Unrecorded))
+        Ok((Subscriptions(&app.gateway).end_by_grantee(caller, id).await?, RequestOutcome::Unrecorded))
     });
     Ok(Oap(ended.await?).into_response())
 }
@@ -49,7 +49,7 @@ pub async fn events(State(app): State<App>, mut request: Incoming) -> Result<Res
     let events = as_grantee_in(&mut request, async |request, caller| {
         let id = name(request).await?;
         let last = last_event(request)?;
-        Ok((Subscriptions(&app.gateway).read(caller, id, last).await?, Became::Unrecorded))
+        Ok((Subscriptions(&app.gateway).read(caller, id, last).await?, RequestOutcome::Unrecorded))
     });
     let body = Body::new(Events(events.await?));
     Ok(([(header::CONTENT_TYPE, EVENTS)], body).into_response())

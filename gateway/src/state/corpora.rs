@@ -109,11 +109,11 @@ impl Kept {
     }
 
     /// Makes it of everything that is seen. What changes meanwhile stays out.
-    fn make(&self, seen: &Seen<'_>) -> Result<(), Error> {
+    fn make(&self, view: &AgentView<'_>) -> Result<(), Error> {
         self.with(|state| *state = State::default());
-        let mut made = Corpus::new(seen.language);
-        for item in (seen.everything)() {
-            if let Some(said) = (seen.read)(item)? {
+        let mut made = Corpus::new(view.language);
+        for item in (view.everything)() {
+            if let Some(said) = (view.read)(item)? {
                 insert(&mut made, item, &said);
             }
         }
@@ -127,9 +127,9 @@ impl Kept {
     }
 
     /// Takes over what changed. What changes again meanwhile stays out.
-    fn follow(&self, seen: &Seen<'_>) -> Result<(), Error> {
+    fn follow(&self, view: &AgentView<'_>) -> Result<(), Error> {
         let changed = self.with(|state| std::mem::take(&mut state.changed));
-        let read = changed.iter().map(|item| Ok((*item, (seen.read)(*item)?)));
+        let read = changed.iter().map(|item| Ok((*item, (view.read)(*item)?)));
         let read: Vec<(ItemId, Option<Said>)> = match read.collect() {
             Ok(read) => read,
             Err(error) => {
@@ -150,7 +150,7 @@ impl Kept {
 }
 
 /// How an agent sees the memory.
-pub(crate) struct Seen<'a> {
+pub(crate) struct AgentView<'a> {
     /// What its view rests on, beside what is remembered: whether it changes all, and how often permissions of namespaces were changed.
     pub(crate) by: (bool, u64),
     /// How it is believed.
@@ -198,9 +198,9 @@ impl Corpora {
         &self,
         agent: &Did,
         query: &str,
-        seen: &Seen<'_>,
+        view: &AgentView<'_>,
     ) -> Result<Vec<(ItemId, f32)>, Error> {
-        let (changes_all, times) = seen.by;
+        let (changes_all, times) = view.by;
         let place = (agent.clone(), changes_all);
         let kept = {
             let mut all = lock(&self.0);
@@ -208,18 +208,18 @@ impl Corpora {
                 Some((Ordering::Less, _)) => drop(all.pop(&place)),
                 // It commits nothing, and takes nothing away from those who do.
                 Some((Ordering::Greater, _)) => return Err(Error::Unavailable(Unavailable::Permissions)),
-                Some((Ordering::Equal, by)) if by != seen.decay => drop(all.pop(&place)),
+                Some((Ordering::Equal, by)) if by != view.decay => drop(all.pop(&place)),
                 Some((Ordering::Equal, _)) | None => {}
             }
-            let new = || Arc::new(Kept { times, decay: seen.decay, ..Kept::default() });
+            let new = || Arc::new(Kept { times, decay: view.decay, ..Kept::default() });
             all.get_or_insert(place.clone(), new).clone()
         };
         {
             let _turn = lock(&kept.making);
             if !kept.with(|state| state.corpus.is_some()) {
-                kept.make(seen)?;
+                kept.make(view)?;
             }
-            kept.follow(seen)?;
+            kept.follow(view)?;
             self.trim();
         }
         // One that was let go meanwhile hears of no change.
@@ -228,7 +228,7 @@ impl Corpora {
         }
         kept.with(|state| {
             let corpus = state.corpus.as_mut().ok_or(Error::Overtaken)?;
-            corpus.expire(seen.now);
+            corpus.expire(view.now);
             Ok(corpus.find(query))
         })
     }
@@ -262,8 +262,8 @@ mod tests {
         };
         let read = |_: ItemId| Ok::<_, Error>(None);
         let (language, now) = (Language::English, Timestamp::from_millis(0));
-        let seen = Seen { by, decay, everything: &everything, read: &read, language, now };
-        corpora.find(&agent, "tea", &seen).map(drop)
+        let view = AgentView { by, decay, everything: &everything, read: &read, language, now };
+        corpora.find(&agent, "tea", &view).map(drop)
     }
 
     #[test]

@@ -178,7 +178,7 @@ type Tagged = (Arc<Head>, Vec<String>);
 
 /// What an answer tells of entries.
 #[derive(Default)]
-struct Told {
+struct AnswerTally {
     items: BTreeSet<ItemId>,
     bytes: usize,
     /// How many events were looked at; of an archive each entry that is told of. What is not told of makes nothing more of it.
@@ -264,7 +264,7 @@ impl Looking<'_> {
         wanted: &Wanted,
     ) -> Result<Vec<Shown>, Error> {
         let gateway = self.gateway;
-        let (mut shown, mut told, mut left) = (Vec::new(), Told::default(), wanted.offset);
+        let (mut shown, mut tally, mut left) = (Vec::new(), AnswerTally::default(), wanted.offset);
         let open = |(stream, at): Stream| {
             let since = wanted.since.filter(|_| at.is_none());
             let first = since.map(|since| first_since(&gateway.store, stream, since)).transpose()?;
@@ -296,15 +296,15 @@ impl Looking<'_> {
                 continue;
             }
             let Some(row) = oldest.and_then(|(_, number)| parts.get_mut(number)?.next()) else { break };
-            if told.looked_at >= MAX_LOOKED_AT && shown.is_empty() {
+            if tally.looked_at >= MAX_LOOKED_AT && shown.is_empty() {
                 return Err(Error::Entry(EntryError::Field("since", Must::Later)));
             }
-            if told.looked_at >= MAX_LOOKED_AT {
+            if tally.looked_at >= MAX_LOOKED_AT {
                 break;
             }
             let (_, event) = row?;
             let share = reader.told_of(&event);
-            told.looked_at += share.max(1);
+            tally.looked_at += share.max(1);
             let is_asked = wanted.since.is_none_or(|since| event.at >= since)
                 && wanted.name.as_deref().is_none_or(|name| event.what.name() == name);
             if !is_asked || share == 0 {
@@ -314,10 +314,10 @@ impl Looking<'_> {
                 left -= 1;
                 continue;
             }
-            let payload = self.payload(&event, reader, &mut told)?;
+            let payload = self.payload(&event, reader, &mut tally)?;
             shown.push(self.event(&event, &payload)?);
             // What is left is asked for with an offset.
-            if shown.len() == wanted.limit || told.is_full || told.bytes > MAX_VALUES {
+            if shown.len() == wanted.limit || tally.is_full || tally.bytes > MAX_VALUES {
                 break;
             }
         }
@@ -363,14 +363,14 @@ impl Looking<'_> {
         &mut self,
         event: &StoredEvent,
         reader: &Reader<'_>,
-        told: &mut Told,
+        tally: &mut AnswerTally,
     ) -> Result<Payload, Error> {
         match &event.what {
             What::Task(status) => Ok(Payload::Task { task_id: event.task, status: *status }),
             What::Refused(rail) => Ok(Payload::Refused { guardrail: rail.clone() }),
             What::Entry { happened, item, tier, version, previous, oap, .. } => {
                 let is_gone = matches!(happened, Happened::Deleted | Happened::Evicted | Happened::Expired);
-                let seen = if is_gone { None } else { self.details(*item, told)? };
+                let seen = if is_gone { None } else { self.details(*item, tally)? };
                 let (namespace, key, tags) = match seen {
                     None => (None, None, None),
                     Some((head, tags)) => {
@@ -392,7 +392,7 @@ impl Looking<'_> {
             What::Archive(items) => {
                 let mut snapshot = Vec::new();
                 for of in items.iter().filter(|of| reader.is_shown(event.task, of)) {
-                    snapshot.push(self.archived(of, of.author == *reader.did, told)?);
+                    snapshot.push(self.archived(of, of.author == *reader.did, tally)?);
                 }
                 Ok(Payload::Archive { entries_archived: snapshot.len(), snapshot })
             }
@@ -400,23 +400,23 @@ impl Looking<'_> {
     }
 
     /// An entry, for where it is, and how it is tagged, while the reader may read it.
-    fn details(&mut self, item: ItemId, told: &mut Told) -> Result<Option<Tagged>, Error> {
+    fn details(&mut self, item: ItemId, tally: &mut AnswerTally) -> Result<Option<Tagged>, Error> {
         let Some(head) = self.gateway.heads.get(item) else { return Ok(None) };
         if !self.may_read(&head)? {
             return Ok(None);
         }
         let Some(seen) = self.seen(head.clone())? else { return Ok(None) };
-        if told.items.insert(item) {
+        if tally.items.insert(item) {
             self.count(&seen);
         }
-        told.bytes += place_of(&head);
+        tally.bytes += place_of(&head);
         let tags = Context::of(&seen.whole).tags(&head.labels);
         Ok(Some((head, tags)))
     }
 
     /// An entry as it was archived, as long as it is kept. Of one that was put back, or that says something else by now, others see
     /// nothing.
-    fn archived(&mut self, of: &Archived, is_own: bool, told: &mut Told) -> Result<Snapshot, Error> {
+    fn archived(&mut self, of: &Archived, is_own: bool, tally: &mut AnswerTally) -> Result<Snapshot, Error> {
         let entry_id = of.item;
         let (gone, left_out) =
             (Snapshot::Gone { entry_id, erased: true }, Snapshot::LeftOut { entry_id, left_out: true });
@@ -429,20 +429,20 @@ impl Looking<'_> {
             is_shown && !is_over && (is_own || !is_sealed(head))
         });
         let Some(head) = kept else { return Ok(gone) };
-        if told.is_full || told.opened >= MAX_ENTRIES {
-            told.is_full = true;
+        if tally.is_full || tally.opened >= MAX_ENTRIES {
+            tally.is_full = true;
             return Ok(left_out);
         }
-        told.opened += 1;
+        tally.opened += 1;
         let Some(seen) = self.seen(head.clone())? else { return Ok(gone) };
         let value = value_of(&seen.whole);
         let size = place_of(&head) + value.as_str().len();
-        if told.bytes > 0 && told.bytes + size > MAX_VALUES {
-            told.is_full = true;
+        if tally.bytes > 0 && tally.bytes + size > MAX_VALUES {
+            tally.is_full = true;
             return Ok(left_out);
         }
-        told.bytes += size;
-        if told.items.insert(entry_id) {
+        tally.bytes += size;
+        if tally.items.insert(entry_id) {
             self.count(&seen);
         }
         let is_open = matches!(head.sensitivity, Sensitivity::Public | Sensitivity::Internal);

@@ -3,7 +3,7 @@
 use super::Unhanded;
 use super::looking::{Looking, VisibleItem, Wanted};
 use crate::error::Error;
-use crate::state::corpora::{Said, Seen};
+use crate::state::corpora::{AgentView, Said};
 use crate::state::edges::{self, EdgePlace};
 use oap_agents::answers::Recalled;
 use oap_agents::arguments::{Recall, USUAL_FACTS, topic_of};
@@ -55,8 +55,8 @@ impl Looking<'_> {
         let everything = || self.all().iter().map(|head| head.item_id).collect();
         let language = self.gateway.config.language.into();
         let (by, decay) = (self.agent.sees_by(), self.policy.decay);
-        let seen = Seen { by, decay, everything: &everything, read: &read, language, now: self.now };
-        self.gateway.corpora.find(self.agent.did(), words, &seen)
+        let view = AgentView { by, decay, everything: &everything, read: &read, language, now: self.now };
+        self.gateway.corpora.find(self.agent.did(), words, &view)
     }
 
     /// What matches words, or is linked to what is named as near: the best first, of equals the newest. It is ranked with what the agent

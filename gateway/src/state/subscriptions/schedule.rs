@@ -29,7 +29,7 @@ struct Known {
     ticks: BTreeSet<(Timestamp, SubscriptionKey)>,
     at: BTreeMap<SubscriptionKey, Timestamp>,
     /// The newest reader of each that is read.
-    readers: BTreeMap<SubscriptionKey, Told>,
+    readers: BTreeMap<SubscriptionKey, ReaderHandle>,
     /// Who makes a push or reads what was acknowledged holds it.
     turns: BTreeMap<SubscriptionKey, Arc<Turn>>,
 }
@@ -64,7 +64,7 @@ impl Turn {
 }
 
 /// A reader of a subscription, as it is told that its place is another's. Once it reads no more, its place is free.
-struct Told {
+struct ReaderHandle {
     /// The first grant of those that the subscription's was made from.
     first: Hash,
     over: oneshot::Sender<()>,
@@ -157,7 +157,7 @@ impl Schedule {
             return None;
         }
         let (over, lost) = oneshot::channel();
-        known.readers.insert(key, Told { first, over });
+        known.readers.insert(key, ReaderHandle { first, over });
         Some(Place(lost))
     }
 
