@@ -30,7 +30,7 @@ mod telling;
 
 use crate::common::*;
 use crate::played::{Make, PlayedPeer, Reply, Trust, http};
-use oap_federation::reply::Said;
+use oap_federation::reply::LetterResult;
 use oap_gateway::Config;
 use oap_gateway::service::Letters;
 use oap_identity::{Hash, Signer, Timestamp, json as strict};
@@ -83,7 +83,7 @@ fn nobody_came(to: &std::net::TcpListener) {
 }
 
 /// The signed reply to a letter.
-fn reply_to(letter: &Value, said: Said, signer: &Signer) -> Vec<u8> {
+fn reply_to(letter: &Value, said: LetterResult, signer: &Signer) -> Vec<u8> {
     let at: Timestamp = letter["issued_at"].as_str().unwrap().parse().unwrap();
     let hash = Hash::of_canonical(letter).unwrap();
     let reply = oap_federation::Reply::new(said, hash, signer.did().clone(), at);
@@ -91,7 +91,7 @@ fn reply_to(letter: &Value, said: Said, signer: &Signer) -> Vec<u8> {
 }
 
 /// A gateway that takes letters, and says this of each.
-fn saying(signer: Signer, say: impl Fn(&Value) -> Said + Send + Sync + 'static) -> Make {
+fn saying(signer: Signer, say: impl Fn(&Value) -> LetterResult + Send + Sync + 'static) -> Make {
     Arc::new(move |body| {
         let letter = strict::parse(body).unwrap();
         reply_to(&letter, say(&letter), &signer)
@@ -99,7 +99,7 @@ fn saying(signer: Signer, say: impl Fn(&Value) -> Said + Send + Sync + 'static) 
 }
 
 /// The same of every letter.
-fn says(signer: Signer, said: Said) -> Reply {
+fn says(signer: Signer, said: LetterResult) -> Reply {
     Reply::Made(saying(signer, move |_| said.clone()))
 }
 

@@ -4,7 +4,7 @@
 //! new key counts where a pinned key signed for it, and what a manifest newly says where a key that counts signed it. What only
 //! takes trust away is taken over. Everything else waits for the owner.
 
-use crate::pin::{Pin, Seen};
+use crate::pin::{CheckedDocuments, Pin};
 use oap_identity::{Kid, Timestamp, VerificationKey};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -90,7 +90,7 @@ impl Change {
 
 /// What changed, key by key, address by address. Empty where nothing did that matters.
 #[must_use]
-pub fn compare(pinned: &Pin, seen: &Seen) -> Vec<Change> {
+pub fn compare(pinned: &Pin, seen: &CheckedDocuments) -> Vec<Change> {
     let mut changes = Vec::new();
     if pinned.did != seen.pin.did {
         changes.push(Change::asks(What::Principal));
@@ -136,7 +136,7 @@ pub fn compare(pinned: &Pin, seen: &Seen) -> Vec<Change> {
 }
 
 /// What became of the keys that were pinned.
-fn former_keys(pinned: &Pin, seen: &Seen, named: &Named, changes: &mut Vec<Change>) {
+fn former_keys(pinned: &Pin, seen: &CheckedDocuments, named: &Named, changes: &mut Vec<Change>) {
     for known in &pinned.keys {
         let kid = known.key().kid();
         let Some(now) = seen.pin.key(kid).map(|now| now.key()) else {
@@ -191,7 +191,7 @@ struct Named {
 }
 
 impl Named {
-    fn of(pinned: &Pin, seen: &Seen) -> Self {
+    fn of(pinned: &Pin, seen: &CheckedDocuments) -> Self {
         // A key speaks for another while it is in force as far as is known here, and nobody calls it compromised. When it spoke is
         // held against its end as it is published now.
         let speaks = |key: &VerificationKey| match seen.pin.key(key.kid()).map(|now| now.key()) {
@@ -225,7 +225,7 @@ impl Named {
 }
 
 /// Whether the key that signed the memory manifest counts: pinned and not ended by then, or named by one that was pinned.
-fn counts(pinned: &Pin, seen: &Seen, named: &Named) -> bool {
+fn counts(pinned: &Pin, seen: &CheckedDocuments, named: &Named) -> bool {
     let now = seen.pin.key(&seen.signed_by).map(|key| key.key());
     let at = seen.pin.published_at;
     let known = pinned.key(&seen.signed_by).map(|key| key.key());

@@ -3,7 +3,7 @@
 //! The list says which items changed and when each part of them was said. What they say is asked for by name, and comes in an answer as any
 //! grantee gets, with every proof.
 
-use crate::step::Told;
+use crate::step::StepEntry;
 use oap_identity::json::{self, JsonError};
 use oap_identity::signed::SignedError;
 use oap_identity::{
@@ -59,7 +59,7 @@ pub struct Changes {
     /// When it was signed.
     pub at: Timestamp,
     /// How each item stands, each once; [`MAX_TOLD`] at most.
-    pub told: Vec<Told>,
+    pub told: Vec<StepEntry>,
     /// Where the next list begins.
     pub next: String,
     /// Whether there is more to tell now.
@@ -198,7 +198,7 @@ mod tests {
         };
         let (by, to) = (document(&teller), other.did().clone());
         let asked = asked(None);
-        let told = vec![Told { item_id: ItemId::from_bytes([1; 16]), stands: None }];
+        let told = vec![StepEntry { item_id: ItemId::from_bytes([1; 16]), stands: None }];
         let new = || {
             Changes::new(teller.did().clone(), to.clone(), asked.request_id.clone(), now, "j.1".to_owned())
         };

@@ -1,6 +1,6 @@
 //! What is remembered of a peer: its keys, its endpoints, what it claims, and the hashes of what it published (protocol section 15).
 //!
-//! [`Seen::read`] alone makes a pin, of documents that hold together: the memory manifest is signed by a key of the DID
+//! [`CheckedDocuments::read`] alone makes a pin, of documents that hold together: the memory manifest is signed by a key of the DID
 //! document, and names the tool manifest by its hash.
 
 use oap_identity::document::MEMORY_EXCHANGE;
@@ -180,7 +180,7 @@ pub struct Papers<'a> {
 /// What a peer publishes now, and that it holds together.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the names say it")]
-pub struct Seen {
+pub struct CheckedDocuments {
     /// As it would be pinned.
     pub pin: Pin,
     /// The key that signed the memory manifest.
@@ -189,7 +189,7 @@ pub struct Seen {
     pub handovers: Vec<Handover>,
 }
 
-impl Seen {
+impl CheckedDocuments {
     /// Reads what a peer publishes, and checks that it holds together. The handovers are read apart: they are asked for where a
     /// key is new.
     ///

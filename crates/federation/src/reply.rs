@@ -117,14 +117,14 @@ pub enum ReplyError {
 /// What a letter came to, before it is said in a reply.
 #[derive(Debug, Clone, PartialEq)]
 #[allow(missing_docs, reason = "as in `Reply`")]
-pub struct Said {
+pub struct LetterResult {
     pub outcome: Outcome,
     pub reason: Option<Reason>,
     pub access: Option<AccessReply>,
     pub deletion_receipt: Option<Value>,
 }
 
-impl Said {
+impl LetterResult {
     /// It had its effect.
     #[must_use]
     pub const fn taken() -> Self {
@@ -147,8 +147,8 @@ impl Said {
 impl Reply {
     /// The reply that says this of a letter.
     #[must_use]
-    pub fn new(said: Said, letter: Hash, from: Did, at: Timestamp) -> Self {
-        let Said { outcome, reason, access, deletion_receipt } = said;
+    pub fn new(said: LetterResult, letter: Hash, from: Did, at: Timestamp) -> Self {
+        let LetterResult { outcome, reason, access, deletion_receipt } = said;
         let (oap, kind) = (VERSION.to_owned(), TYPE.to_owned());
         Self { oap, kind, to: letter, from, at, outcome, reason, access, deletion_receipt }
     }
@@ -247,7 +247,7 @@ mod tests {
     fn what_is_believed() {
         let (now, letter) = (Timestamp::from_seconds(1_777_636_800), Hash::of(b"letter"));
         let me = signer(1);
-        let reply = Reply::new(Said::refused(Reason::Over), letter, me.did().clone(), now);
+        let reply = Reply::new(LetterResult::refused(Reason::Over), letter, me.did().clone(), now);
         let bytes = reply.sign(&me).unwrap();
         assert_eq!(Reply::verify(&bytes, letter, &document(&me), now), Ok(reply.clone()));
         let other = Reply::verify(&bytes, Hash::of(b"other"), &document(&me), now);

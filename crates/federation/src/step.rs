@@ -49,7 +49,7 @@ pub enum Part {
 /// What a device says of an item that is there.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Stands {
+pub struct ItemState {
     /// When each part was said.
     pub stamps: Stamps,
     /// Whether it was taken back; then nothing of what it says is shown.
@@ -61,15 +61,15 @@ pub struct Stands {
 /// What a device says of an item.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Told {
+pub struct StepEntry {
     /// Which item.
     pub item_id: ItemId,
     /// How it stands; absent where it was erased.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub stands: Option<Stands>,
+    pub stands: Option<ItemState>,
 }
 
-impl Told {
+impl StepEntry {
     /// Whether something of it is from later than now: then nobody's clock is right but that one's, or somebody lies.
     #[must_use]
     pub fn is_early(&self, now: Timestamp) -> bool {
@@ -82,7 +82,7 @@ impl Told {
 
 /// What is known of an item here.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Own {
+pub struct LocalState {
     /// When each part that is in force was said.
     pub stamps: Stamps,
     /// The last words of each device that are in the chain here, in force or not; [`MAX_SEEN`] devices at most. The beginning of 1970 for one
@@ -92,7 +92,7 @@ pub struct Own {
 
 /// What becomes of another device's words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Words {
+pub enum WordsOutcome {
     /// They are in the chain here, or are not shown.
     Leave,
     /// They are new here, and in force from now on.
@@ -103,20 +103,20 @@ pub enum Words {
 
 /// What is taken over of what a device says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Take {
+pub struct MergePlan {
     /// Its words.
-    pub words: Words,
+    pub words: WordsOutcome,
     /// Whether its labels are in force from now on.
     pub labels: bool,
     /// Whether it is taken back, or put back, from now on as it is there.
     pub standing: bool,
 }
 
-impl Take {
+impl MergePlan {
     /// Whether what the item says there is needed.
     #[must_use]
     pub fn needs_content(self) -> bool {
-        self.words != Words::Leave || self.labels
+        self.words != WordsOutcome::Leave || self.labels
     }
 
     /// Whether nothing is taken over.
@@ -126,7 +126,7 @@ impl Take {
     }
 }
 
-impl Own {
+impl LocalState {
     /// What is known of an item whose parts were said so.
     #[must_use]
     pub fn of(stamps: Stamps) -> Self {
@@ -151,36 +151,36 @@ impl Own {
     /// What is to be taken over of what a device says. `retracted` says whether the item is taken back here: what is so gets no words
     /// before it is put back.
     #[must_use]
-    pub fn judge(&self, retracted: bool, told: &Stands) -> Take {
+    pub fn judge(&self, retracted: bool, told: &ItemState) -> MergePlan {
         let own = &self.stamps;
         let standing = told.stamps.standing > own.standing;
         let ends_retracted = if standing { told.retracted } else { retracted };
         if told.retracted || ends_retracted {
-            return Take { words: Words::Leave, labels: false, standing };
+            return MergePlan { words: WordsOutcome::Leave, labels: false, standing };
         }
         let words = &told.stamps.words;
         let is_known = self.seen.get(&words.device).is_some_and(|at| words.at <= *at);
         let words = if is_known {
-            Words::Leave
+            WordsOutcome::Leave
         } else if *words > own.words {
-            Words::Win
+            WordsOutcome::Win
         } else {
-            Words::Lose
+            WordsOutcome::Lose
         };
-        Take { words, labels: told.stamps.labels > own.labels, standing }
+        MergePlan { words, labels: told.stamps.labels > own.labels, standing }
     }
 
     /// Notes that the standing of an item was taken over.
-    pub fn take_standing(&mut self, told: &Stands) {
+    pub fn take_standing(&mut self, told: &ItemState) {
         self.stamps.standing = told.stamps.standing.clone();
     }
 
     /// Notes that words and labels were taken over, as far as `take` says.
-    pub fn take_content(&mut self, told: &Stands, take: Take) {
-        if take.words != Words::Leave {
+    pub fn take_content(&mut self, told: &ItemState, take: MergePlan) {
+        if take.words != WordsOutcome::Leave {
             self.see(&told.stamps.words);
         }
-        if take.words == Words::Win {
+        if take.words == WordsOutcome::Win {
             self.stamps.words = told.stamps.words.clone();
         }
         if take.labels {
@@ -189,7 +189,7 @@ impl Own {
     }
 
     /// Notes that an item is on a device, whosever words of it are there.
-    pub fn meet(&mut self, device: &Did) {
+    pub fn note_holder(&mut self, device: &Did) {
         let never = Timestamp::from_millis(0);
         self.see(&Stamp { at: never, device: device.clone() });
     }

@@ -19,7 +19,7 @@ use oap_federation::ack::{
 };
 use oap_federation::content::ContentError;
 use oap_federation::letter::LetterError;
-use oap_federation::reply::{Reason, Said};
+use oap_federation::reply::{LetterResult, Reason};
 use oap_identity::{Did, DidDocument, Hash, Timestamp, json};
 use oap_memory::receipt::{self, Action, Outcome, Receipt};
 use serde_json::Value;
@@ -76,8 +76,8 @@ pub(crate) fn countersigned(
     from: &Did,
     signed: &Countersignature,
     link: Option<&VerifiedLink>,
-) -> Result<Said, Error> {
-    let unknown = || Ok(Said::refused(Reason::Unknown));
+) -> Result<LetterResult, Error> {
+    let unknown = || Ok(LetterResult::refused(Reason::Unknown));
     let (Some(link), Some(place)) = (link, RECEIPT_PLACES.get(w.tx, &signed.receipt)?) else {
         return unknown();
     };
@@ -87,12 +87,12 @@ pub(crate) fn countersigned(
         return unknown();
     };
     if !stands(w, grant)? {
-        return Ok(Said::refused(Reason::Over));
+        return Ok(LetterResult::refused(Reason::Over));
     }
     // Whoever countersigned by the other door did so with the same bytes, or with a key of another time.
     let known = receipt.signatures.iter().find(|known| known.by.did() == from).cloned();
     if known.as_ref().is_some_and(|known| *known != signed.signature) {
-        return Ok(Said::refused(Reason::NotNext));
+        return Ok(LetterResult::refused(Reason::NotNext));
     }
     let mut stored = match ACKS.get(w.tx, &signed.receipt_hash)? {
         Some(stored) => stored,
@@ -102,7 +102,7 @@ pub(crate) fn countersigned(
             let (peer, since) = (from.clone(), w.now);
             let stored = StoredAck { chain, peer, grant, since, receipt: None, letter: None };
             if !w.keep_ack(&stored)? {
-                return Ok(Said::refused(Reason::Full));
+                return Ok(LetterResult::refused(Reason::Full));
             }
             stored
         }
@@ -120,12 +120,12 @@ pub(crate) fn acknowledged(
     w: &mut Writing<'_, '_>,
     from: &Did,
     link: Option<&VerifiedLink>,
-) -> Result<Said, Error> {
-    let Some(link) = link else { return Ok(Said::refused(Reason::Unknown)) };
+) -> Result<LetterResult, Error> {
+    let Some(link) = link else { return Ok(LetterResult::refused(Reason::Unknown)) };
     let stored = ACKS.get(w.tx, &link.receipt_hash())?.filter(|stored| stored.peer == *from);
-    let Some(mut stored) = stored else { return Ok(Said::refused(Reason::Unknown)) };
+    let Some(mut stored) = stored else { return Ok(LetterResult::refused(Reason::Unknown)) };
     if !holds(w, &stored)? {
-        return Ok(Said::refused(Reason::Over));
+        return Ok(LetterResult::refused(Reason::Over));
     }
     Ok(said(take(w, &mut stored, link)?))
 }
@@ -138,10 +138,10 @@ fn holds(w: &Writing<'_, '_>, stored: &StoredAck) -> Result<bool, Error> {
     Ok(WALLET.get(w.tx, &stored.grant)?.is_some_and(|received| received.revoked_at.is_none()))
 }
 
-fn said(taken: Taken) -> Said {
+fn said(taken: Taken) -> LetterResult {
     match taken {
-        Taken::Next | Taken::Before => Said::taken(),
-        Taken::DoesNotFollow => Said::refused(Reason::NotNext),
+        Taken::Next | Taken::Before => LetterResult::taken(),
+        Taken::DoesNotFollow => LetterResult::refused(Reason::NotNext),
     }
 }
 

@@ -14,7 +14,7 @@ use crate::state::owner::mark::{Admin, Permits};
 use crate::state::schema::{ASKS, GRANTS, REVOKED};
 use oap_federation::ask::{AccessRequest, AccessStatus, AccessWithdrawal, AskState, GrantDelivery};
 use oap_federation::plain::Plain;
-use oap_federation::reply::{AccessReply, Reason, Said};
+use oap_federation::reply::{AccessReply, LetterResult, Reason};
 use oap_federation::{Content, Outcome};
 use oap_grants::grant::LawfulBasis;
 use oap_grants::{Grant, SignedGrant};
@@ -35,20 +35,20 @@ pub(crate) fn asked(
     from: &Did,
     request: &AccessRequest,
     network: IpAddr,
-) -> Result<Said, Error> {
+) -> Result<LetterResult, Error> {
     if let Some((_, task)) = inbox::find(w.tx, from, request.request)? {
         if task.ask != json::canonical_text(&request.ask)? {
-            return Ok(Said::refused(Reason::OtherLetter));
+            return Ok(LetterResult::refused(Reason::OtherLetter));
         }
-        return Ok(Said::access(standing(w, &task)?));
+        return Ok(LetterResult::access(standing(w, &task)?));
     }
     if request.ask.expires_at <= w.now {
-        return Ok(Said::refused(Reason::Over));
+        return Ok(LetterResult::refused(Reason::Over));
     }
     let pending = AccessReply { state: AskState::Pending, grant: None, word: None };
     Ok(match inbox::put(w, from, request.request, &request.ask, network)? {
-        Placed::Same(_) | Placed::New(_) => Said::access(pending),
-        Placed::Full => Said { outcome: Outcome::Later, ..Said::refused(Reason::Full) },
+        Placed::Same(_) | Placed::New(_) => LetterResult::access(pending),
+        Placed::Full => LetterResult { outcome: Outcome::Later, ..LetterResult::refused(Reason::Full) },
     })
 }
 
@@ -70,8 +70,10 @@ pub(crate) fn withdrawn(
     w: &mut Writing<'_, '_>,
     from: &Did,
     withdrawal: AccessWithdrawal,
-) -> Result<Said, Error> {
-    let Some((id, task)) = inbox::find(w.tx, from, withdrawal.request)? else { return Ok(Said::taken()) };
+) -> Result<LetterResult, Error> {
+    let Some((id, task)) = inbox::find(w.tx, from, withdrawal.request)? else {
+        return Ok(LetterResult::taken());
+    };
     if task.stands(w.now)? == AskState::Pending {
         // Asked for under another name, too, it waits on.
         if task.names.len() > 1 {
@@ -80,7 +82,7 @@ pub(crate) fn withdrawn(
             inbox::end(w, id, task, AskState::Withdrawn)?;
         }
     }
-    Ok(Said::taken())
+    Ok(LetterResult::taken())
 }
 
 impl Asks<'_> {

@@ -9,10 +9,10 @@ use crate::service::selection::Tagged;
 use crate::service::who::MAX_RECEIPTS;
 use crate::service::{Audit, Deletions, notices};
 use crate::state::commits::{Writing, chain_of};
+use crate::state::deletion_notices::{self, StoredDeletionNotice, ToldState};
 use crate::state::owner::mark::{Admin, Permits};
 use crate::state::owner::{Acting, Owner};
 use crate::state::schema::{self, DELETIONS, LETTERS, RECEIPTS_OF};
-use crate::state::told::{self, StoredTold, ToldState};
 use oap_identity::{DeletionId, Hash, ScopeId, Timestamp, json};
 use oap_memory::Head;
 use oap_memory::chain::Event;
@@ -142,13 +142,13 @@ impl Deletions<'_> {
     /// # Errors
     /// [`Error::NoDeletion`]; [`Error::Store`], [`Error::Corrupt`].
     pub fn told(self, _: &Owner<impl Permits<Admin>>, deletion: DeletionId) -> Result<DeletionReport, Error> {
-        let rows = told::of(&self.0.store, deletion)?;
+        let rows = deletion_notices::of(&self.0.store, deletion)?;
         if rows.is_empty() && !self.was(deletion)? {
             return Err(Error::NoDeletion);
         }
         let mut grantees = Vec::new();
         for row in rows {
-            let StoredTold { to, items, state, since, letter, receipt } = row;
+            let StoredDeletionNotice { to, items, state, since, letter, receipt } = row;
             let waiting = letter.map(|letter| LETTERS.get(&self.0.store, &letter)).transpose()?.flatten();
             let waiting = waiting.filter(|_| state == ToldState::Waiting);
             grantees.push(ToldGrantee {

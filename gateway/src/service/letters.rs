@@ -19,7 +19,7 @@ use crate::state::schema::{CONFIRMED, HEARD, LETTERS};
 use crate::system::address::site;
 use oap_federation::ack::VerifiedLink;
 use oap_federation::letter::ReadLetter;
-use oap_federation::reply::{Reason, Reply, Said};
+use oap_federation::reply::{LetterResult, Reason, Reply};
 use oap_federation::{Outcome, UnverifiedLetter};
 use oap_grants::{SignedGrant, evidence};
 use oap_identity::json;
@@ -97,12 +97,12 @@ impl Letters<'_> {
             let letter = &arrived.letter;
             let from = &letter.letter().from;
             let key = heard_key(from, letter.letter().id);
-            let reply = |said: Said, w: &Writing<'_, '_>| {
+            let reply = |said: LetterResult, w: &Writing<'_, '_>| {
                 Reply::new(said, letter.hash(), w.gateway.principal.clone(), w.now)
             };
             if let Some(heard) = HEARD.get(w.tx, &key)?.filter(|heard| heard.until > w.now) {
                 if heard.says != letter.says() {
-                    return Ok((reply(Said::refused(Reason::OtherLetter), w), w.keys.clone()));
+                    return Ok((reply(LetterResult::refused(Reason::OtherLetter), w), w.keys.clone()));
                 }
                 let mut before: Reply = json::parse_as(heard.reply.as_bytes())?;
                 // The same letter has the same reply; one that was signed anew has one of its own.

@@ -8,16 +8,16 @@ use crate::error::Error;
 use crate::service::devices::pairing;
 use crate::state::commits::{Writing, chain_of};
 use crate::state::confirmed;
+use crate::state::deletion_notices::{StoredDeletionNotice, ToldState};
 use crate::state::devices;
 use crate::state::grant_book::GrantEntry;
 use crate::state::outbox::{self, StoredLetter};
 use crate::state::schema::{DISCLOSED, LINKS, WALLET};
-use crate::state::told::{StoredTold, ToldState};
 use crate::state::wallet;
 use oap_federation::Outcome;
 use oap_federation::content::Content;
 use oap_federation::notice::{DeletionNotice, MAX_NAMED, RevocationNotice};
-use oap_federation::reply::{Reason, Reply, Said};
+use oap_federation::reply::{LetterResult, Reason, Reply};
 use oap_identity::{DeletionId, Did, Hash, ItemId, LetterId, json};
 use oap_memory::deletion::{Cascade, DeletionReceipt, DeletionScope, Method};
 use oap_memory::receipt::Action;
@@ -87,10 +87,10 @@ pub(crate) fn tell_deleted(
                 (ToldState::Unreachable, None)
             };
             let (to, items) = (to.clone(), items.to_vec());
-            w.note_told(
+            w.put_deletion_notice(
                 deletion,
                 number,
-                &StoredTold { to, items, state, since: w.now, letter, receipt: None },
+                &StoredDeletionNotice { to, items, state, since: w.now, letter, receipt: None },
             )?;
             number += 1;
         }
@@ -127,12 +127,16 @@ pub(crate) fn tell_revoked<'a>(
 }
 
 /// Grants of the sender's were revoked: those in the wallet are marked.
-pub(crate) fn revoked(w: &mut Writing<'_, '_>, from: &Did, notice: &RevocationNotice) -> Result<Said, Error> {
+pub(crate) fn revoked(
+    w: &mut Writing<'_, '_>,
+    from: &Did,
+    notice: &RevocationNotice,
+) -> Result<LetterResult, Error> {
     let mut known = pairing::revoked(w, from, &notice.grants)?;
     for grant in &notice.grants {
         known |= wallet::revoke(w, *grant, from, notice.revoked_at.min(w.now))?;
     }
-    Ok(if known { Said::taken() } else { Said::refused(Reason::Unknown) })
+    Ok(if known { LetterResult::taken() } else { LetterResult::refused(Reason::Unknown) })
 }
 
 /// Items that the sender showed were deleted. A gateway keeps nothing of what it is shown, and its signed Deletion Receipt says so: none of
@@ -140,17 +144,21 @@ pub(crate) fn revoked(w: &mut Writing<'_, '_>, from: &Did, notice: &RevocationNo
 /// one where it was there once: the links of its chain stay, so that what is answered says nothing of whether it is there still.
 ///
 /// A notice that comes again long after its letter was forgotten, for its reply was lost, is answered with the receipt of the first time.
-pub(crate) fn deleted(w: &mut Writing<'_, '_>, from: &Did, notice: &DeletionNotice) -> Result<Said, Error> {
+pub(crate) fn deleted(
+    w: &mut Writing<'_, '_>,
+    from: &Did,
+    notice: &DeletionNotice,
+) -> Result<LetterResult, Error> {
     if let Some(receipt) = confirmed::find(w, from, notice)? {
-        return Ok(Said { deletion_receipt: Some(receipt), ..Said::taken() });
+        return Ok(LetterResult { deletion_receipt: Some(receipt), ..LetterResult::taken() });
     }
     if !has_granted(w, from)? {
-        return Ok(Said::refused(Reason::Unknown));
+        return Ok(LetterResult::refused(Reason::Unknown));
     }
     for item in &notice.items {
         if LINKS.contains(w.tx, &(*item, 0))? {
             tracing::warn!(%item, "a granter deleted what is or was in the owner's own memory: no letter erases it");
-            return Ok(Said::refused(Reason::NotSupported));
+            return Ok(LetterResult::refused(Reason::NotSupported));
         }
     }
     let receipt = nothing_here(w, notice)?;
@@ -162,7 +170,7 @@ pub(crate) fn deleted(w: &mut Writing<'_, '_>, from: &Did, notice: &DeletionNoti
     draft.more.insert("granter_deletion".to_owned(), json!(notice.deletion));
     draft.output_hash = Some(Hash::of_canonical(&receipt)?);
     w.receipt(&chain_of(&gateway.config.default_scope), draft)?;
-    Ok(Said { deletion_receipt: Some(receipt), ..Said::taken() })
+    Ok(LetterResult { deletion_receipt: Some(receipt), ..LetterResult::taken() })
 }
 
 /// Whether a grant of somebody's is in the wallet: nobody else has anything to tell here.
@@ -222,7 +230,7 @@ pub(crate) fn answered(
     let receipt = reply.deletion_receipt.as_ref().filter(|_| reply.outcome == Outcome::Taken);
     let receipt = receipt.filter(confirms);
     let state = if receipt.is_some() { ToldState::Confirmed } else { ToldState::Refused };
-    w.settle_told(id, state, receipt)
+    w.settle_deletion_notice(id, state, receipt)
 }
 
 /// A notice of this gateway's was never answered.
@@ -231,5 +239,5 @@ pub(crate) fn given_up(w: &mut Writing<'_, '_>, id: LetterId, letter: &StoredLet
     // What the grantee publishes names no place for letters: there is no gateway to answer.
     let none = letter.failure == Some(outbox::Failure::NoPlace);
     let state = if none { ToldState::Unprovable } else { ToldState::Unreachable };
-    w.settle_told(id, state, None)
+    w.settle_deletion_notice(id, state, None)
 }

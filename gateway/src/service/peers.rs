@@ -9,7 +9,7 @@ use crate::service::Peers;
 use crate::service::doctor::Finding;
 use crate::state::owner::mark::{Admin, Permits};
 use crate::state::owner::{Acting, Owner};
-use crate::state::peers::{Came, MAX_PEERS, StoredPeer};
+use crate::state::peers::{CheckOutcome, MAX_PEERS, StoredPeer};
 use crate::state::schema::{PEER_COPIES, PEERS};
 use crate::state::tips;
 pub use fetching::DOCUMENT_TIME;
@@ -204,7 +204,7 @@ impl Peers<'_> {
                 let mut peer = PEERS.get(w.tx, &did)?.ok_or(Error::NotFound)?;
                 // Somebody else looked meanwhile, and later: what was read before says nothing. Not so by a clock that stood ahead.
                 if peer.checked_at > began && peer.checked_at <= w.now {
-                    return Ok((peer, Came::Same));
+                    return Ok((peer, CheckOutcome::Same));
                 }
                 let came = match found {
                     Ok(Found { seen, copies, is_new, kept }) => {
@@ -220,12 +220,16 @@ impl Peers<'_> {
             })
             .await?;
         match came {
-            Came::Same => tracing::debug!(peer = %name, "a peer was looked at"),
-            Came::Taken => tracing::info!(peer = %name, "a peer changed, and the change is signed for"),
-            Came::Asks => {
+            CheckOutcome::Same => tracing::debug!(peer = %name, "a peer was looked at"),
+            CheckOutcome::Taken => {
+                tracing::info!(peer = %name, "a peer changed, and the change is signed for")
+            }
+            CheckOutcome::Asks => {
                 tracing::warn!(peer = %name, "a peer changed: `oap-memory peer show` says how, and asks you")
             }
-            Came::Failed => tracing::warn!(peer = %name, "a peer could not be read, or is not believed"),
+            CheckOutcome::Failed => {
+                tracing::warn!(peer = %name, "a peer could not be read, or is not believed")
+            }
         }
         Ok(peer)
     }

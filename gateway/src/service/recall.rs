@@ -14,7 +14,7 @@ use crate::error::{Error, MemberError};
 use crate::service::{Items, Recalls, acks};
 use crate::state::commits::Writing;
 use crate::state::gateway::{Gateway, blocking};
-use crate::state::lies::{self, Told};
+use crate::state::lies::{self, PeerIncident};
 use crate::state::owner::mark::{Admin, Permits};
 use crate::state::owner::{Acting, Owner};
 use crate::state::schema::{self, HEADS, LIES, WALLET};
@@ -80,14 +80,14 @@ pub(crate) struct Source {
     pub(crate) stopped: usize,
     /// The receipt of the answer that was proved.
     receipt: Option<Box<Receipt>>,
-    /// What is to be told to the owner.
-    told: Option<Told>,
+    /// The incident that the owner is shown, where it is one.
+    incident: Option<PeerIncident>,
 }
 
 impl Source {
     fn new(grant: &Grant, verdict: Verdict) -> Self {
         let via = Via { peer: grant.granter.clone(), grant: grant.hash };
-        Self { via, verdict, found: Vec::new(), items: 0, stopped: 0, receipt: None, told: None }
+        Self { via, verdict, found: Vec::new(), items: 0, stopped: 0, receipt: None, incident: None }
     }
 
     /// Believes nothing of it.
@@ -205,8 +205,9 @@ impl Recalls<'_> {
                 (source.via.grant, u64::try_from(source.items).unwrap_or(u64::MAX), source.receipt.take())
             })
             .collect();
-        let told: Vec<Told> = gathered.sources.iter_mut().filter_map(|source| source.told.take()).collect();
-        if answered.is_empty() && told.is_empty() {
+        let incidents: Vec<PeerIncident> =
+            gathered.sources.iter_mut().filter_map(|source| source.incident.take()).collect();
+        if answered.is_empty() && incidents.is_empty() {
             return Ok(gathered);
         }
         let noted = move |w: &mut Writing<'_, '_>| {
@@ -229,7 +230,7 @@ impl Recalls<'_> {
                     acks::got(w, grant, &receipt)?;
                 }
             }
-            lies::note(w, told)?;
+            lies::note(w, incidents)?;
             Ok(gone)
         };
         let gone = self.0.commit_for(acting, noted).await?;
@@ -304,10 +305,10 @@ impl Recalls<'_> {
         let mut found = Vec::new();
         for row in LIES.range(&self.0.store, Range::all().descending()) {
             let (incident, lie) = row?;
-            let answer = lie.answer.map(|seen| LieEvidence {
-                hash: seen.hash,
-                bytes: seen.bytes,
-                beginning: String::from_utf8_lossy(&seen.beginning).into_owned(),
+            let answer = lie.answer.map(|evidence| LieEvidence {
+                hash: evidence.hash,
+                bytes: evidence.bytes,
+                beginning: String::from_utf8_lossy(&evidence.beginning).into_owned(),
             });
             found.push(LieInfo {
                 incident,

@@ -15,7 +15,7 @@ use crate::state::schema::{ASKED, LETTERS, OWED, WALLET, WALLET_ABOVE};
 use crate::state::wallet::{self as rows, StoredAsked, StoredReceived};
 use oap_federation::ask::{AccessRequest, AccessStatus, AccessWithdrawal, AskState};
 use oap_federation::letter::LetterError;
-use oap_federation::reply::{Reason, Reply, Said};
+use oap_federation::reply::{LetterResult, Reason, Reply};
 use oap_federation::{Content, Outcome};
 use oap_grants::evidence::TermsError;
 use oap_grants::exchange::MAX_CHAIN;
@@ -34,9 +34,13 @@ use std::time::Duration;
 const STATUS_LIST: Allowance = Allowance { bytes: 64 << 10, time: Duration::from_secs(10) };
 
 /// A granter tells that a request is over.
-pub(crate) fn told(w: &mut Writing<'_, '_>, from: &Did, status: &AccessStatus) -> Result<Said, Error> {
+pub(crate) fn told(
+    w: &mut Writing<'_, '_>,
+    from: &Did,
+    status: &AccessStatus,
+) -> Result<LetterResult, Error> {
     let Some(mut asked) = ASKED.get(w.tx, &status.request)?.filter(|asked| asked.to == *from) else {
-        return Ok(Said::refused(Reason::NotAsked));
+        return Ok(LetterResult::refused(Reason::NotAsked));
     };
     // A yes is a grant, and nothing else; and a request waits until it is over.
     let over = matches!(status.state, AskState::Declined | AskState::Expired);
@@ -45,7 +49,7 @@ pub(crate) fn told(w: &mut Writing<'_, '_>, from: &Did, status: &AccessStatus) -
         asked.heard_at = Some(w.now);
         rows::end_asked(w, status.request, asked, status.state)?;
     }
-    Ok(Said::taken())
+    Ok(LetterResult::taken())
 }
 
 /// A granter hands over a grant: it is taken where this owner asked that granter for it, once for a request.
@@ -54,9 +58,9 @@ pub(crate) fn delivered(
     from: &Did,
     request: Option<AskId>,
     grant: Option<&SignedGrant>,
-) -> Result<Said, Error> {
+) -> Result<LetterResult, Error> {
     let Some(grant) = grant.filter(|grant| grant.grant().grantee == w.gateway.principal) else {
-        return Ok(Said::refused(Reason::GrantNotSound));
+        return Ok(LetterResult::refused(Reason::GrantNotSound));
     };
     let asked = match request {
         Some(request) => {
@@ -69,19 +73,19 @@ pub(crate) fn delivered(
         if let Some((id, asked)) = asked.filter(|(_, asked)| asked.state == AskState::Pending) {
             approved(w, id, asked, grant)?;
         }
-        return Ok(Said::taken());
+        return Ok(LetterResult::taken());
     }
     let (id, asked) = match asked {
         Some((id, asked)) if asked.state == AskState::Pending => (id, asked),
         // It was taken when it came first. That it is in the wallet no more is the owner's doing.
-        Some((_, asked)) if asked.grant == Some(grant.hash()) => return Ok(Said::taken()),
-        _ => return Ok(Said::refused(Reason::NotAsked)),
+        Some((_, asked)) if asked.grant == Some(grant.hash()) => return Ok(LetterResult::taken()),
+        _ => return Ok(LetterResult::refused(Reason::NotAsked)),
     };
     match approved(w, id, asked, grant) {
         Err(Error::Conflict(Conflict::WalletFull)) => {
-            Ok(Said { outcome: Outcome::Later, ..Said::refused(Reason::Full) })
+            Ok(LetterResult { outcome: Outcome::Later, ..LetterResult::refused(Reason::Full) })
         }
-        taken => taken.map(|()| Said::taken()),
+        taken => taken.map(|()| LetterResult::taken()),
     }
 }
 

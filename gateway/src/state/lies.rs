@@ -21,7 +21,7 @@ pub const MAX_SAYS: usize = 512;
 
 /// What a gateway said that is not so.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Told {
+pub(crate) struct PeerIncident {
     pub(crate) peer: Did,
     /// Under which grant it was asked.
     pub(crate) grant: Hash,
@@ -31,19 +31,19 @@ pub(crate) struct Told {
     /// Why it does not hold.
     pub(crate) says: String,
     /// The answer, where one came.
-    pub(crate) answer: Option<Seen>,
+    pub(crate) answer: Option<AnswerEvidence>,
 }
 
 /// What is kept of an answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Seen {
+pub(crate) struct AnswerEvidence {
     pub(crate) hash: Hash,
     pub(crate) bytes: u64,
     /// Its first bytes.
     pub(crate) beginning: Vec<u8>,
 }
 
-impl Seen {
+impl AnswerEvidence {
     /// What is kept of these bytes; none of nothing.
     pub(crate) fn of(answer: &[u8]) -> Option<Self> {
         let beginning = answer.get(..MAX_EVIDENCE).unwrap_or(answer).to_vec();
@@ -65,14 +65,15 @@ pub(crate) struct StoredLie {
     pub(crate) lie: Lie,
     pub(crate) check: Option<String>,
     pub(crate) says: String,
-    pub(crate) answer: Option<Seen>,
+    pub(crate) answer: Option<AnswerEvidence>,
 }
 
 impl StoredLie {
-    fn is_same(&self, told: &Told) -> bool {
-        let hash = |answer: &Option<Seen>| answer.as_ref().map(|seen| seen.hash);
-        (&self.peer, self.grant, self.lie, &self.check) == (&told.peer, told.grant, told.lie, &told.check)
-            && hash(&self.answer) == hash(&told.answer)
+    fn is_same(&self, incident: &PeerIncident) -> bool {
+        let hash = |answer: &Option<AnswerEvidence>| answer.as_ref().map(|evidence| evidence.hash);
+        (&self.peer, self.grant, self.lie, &self.check)
+            == (&incident.peer, incident.grant, incident.lie, &incident.check)
+            && hash(&self.answer) == hash(&incident.answer)
     }
 }
 
@@ -80,7 +81,7 @@ impl StoredLie {
 ///
 /// # Errors
 /// [`Error::Store`].
-pub(crate) fn note(w: &mut Writing<'_, '_>, told: Vec<Told>) -> Result<(), Error> {
+pub(crate) fn note(w: &mut Writing<'_, '_>, incidents: Vec<PeerIncident>) -> Result<(), Error> {
     let mut keys: BTreeSet<IncidentId> =
         LIES.keys(&w.gateway.store, Range::all()).collect::<Result<_, _>>()?;
     // Those of earlier transactions of the batch.
@@ -91,18 +92,18 @@ pub(crate) fn note(w: &mut Writing<'_, '_>, told: Vec<Told>) -> Result<(), Error
             known.insert(key, lie);
         }
     }
-    for told in told {
-        if let Some((id, lie)) = known.iter_mut().find(|(_, lie)| lie.is_same(&told)) {
+    for incident in incidents {
+        if let Some((id, lie)) = known.iter_mut().find(|(_, lie)| lie.is_same(&incident)) {
             lie.times = lie.times.saturating_add(1);
             lie.last_at = w.now;
             LIES.put(w.tx, id, lie)?;
             continue;
         }
-        while let Some(oldest) = in_the_way(&known, &told.peer) {
+        while let Some(oldest) = in_the_way(&known, &incident.peer) {
             known.remove(&oldest);
             LIES.delete(w.tx, &oldest);
         }
-        let Told { peer, grant, lie, check, says, answer } = told;
+        let PeerIncident { peer, grant, lie, check, says, answer } = incident;
         let says = says.chars().scan(0, |bytes, c| {
             *bytes += c.len_utf8();
             (*bytes <= MAX_SAYS).then_some(c)
@@ -173,8 +174,8 @@ mod tests {
 
     #[test]
     fn the_evidence_has_a_bound() {
-        let seen = Seen::of(&vec![b'x'; 10 * MAX_EVIDENCE]).unwrap();
-        assert_eq!((seen.beginning.len(), seen.bytes), (MAX_EVIDENCE, 10 * MAX_EVIDENCE as u64));
-        assert_eq!(Seen::of(b""), None);
+        let evidence = AnswerEvidence::of(&vec![b'x'; 10 * MAX_EVIDENCE]).unwrap();
+        assert_eq!((evidence.beginning.len(), evidence.bytes), (MAX_EVIDENCE, 10 * MAX_EVIDENCE as u64));
+        assert_eq!(AnswerEvidence::of(b""), None);
     }
 }

@@ -3,7 +3,7 @@
 use crate::error::{Error, PeerError};
 use oap_federation::change::{self, Change};
 use oap_federation::due;
-use oap_federation::pin::{Pin, Seen};
+use oap_federation::pin::{CheckedDocuments, Pin};
 use oap_identity::{Hash, Timestamp};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
@@ -89,7 +89,7 @@ impl Copies {
 
 /// What looking at a peer came to, for the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Came {
+pub(crate) enum CheckOutcome {
     /// As before.
     Same,
     /// Something was taken over.
@@ -120,7 +120,12 @@ impl StoredPeer {
     }
 
     /// Takes over what it shows, as far as that is believed without the owner: all of it or nothing.
-    pub(crate) fn learn(&mut self, seen: Seen, kept: Option<Duration>, now: Timestamp) -> Came {
+    pub(crate) fn learn(
+        &mut self,
+        seen: CheckedDocuments,
+        kept: Option<Duration>,
+        now: Timestamp,
+    ) -> CheckOutcome {
         let changes = change::compare(&self.pin, &seen);
         self.trouble = None;
         self.checked_at = now;
@@ -134,17 +139,17 @@ impl StoredPeer {
             let is_new = same.is_none();
             let since = same.map_or(now, |before| before.since);
             self.pending = Some(Pending { since, pin: seen.pin, changes });
-            return if is_new { Came::Asks } else { Came::Same };
+            return if is_new { CheckOutcome::Asks } else { CheckOutcome::Same };
         }
         self.pending = None;
         self.pin = seen.pin;
-        let came = if changes.is_empty() { Came::Same } else { Came::Taken };
+        let outcome = if changes.is_empty() { CheckOutcome::Same } else { CheckOutcome::Taken };
         self.note(changes, now);
-        came
+        outcome
     }
 
     /// Notes that it could not be read or believed. What is pinned stays, and what waits for the owner too.
-    pub(crate) fn failed(&mut self, error: &PeerError, now: Timestamp) -> Came {
+    pub(crate) fn failed(&mut self, error: &PeerError, now: Timestamp) -> CheckOutcome {
         let disbelieved = matches!(error, PeerError::Disbelieved(_));
         let before = self.trouble.take().filter(|before| before.disbelieved == disbelieved);
         let is_new = before.is_none();
@@ -153,7 +158,7 @@ impl StoredPeer {
         why.truncate(why.floor_char_boundary(MAX_WHY));
         self.trouble = Some(Trouble { since, disbelieved, why, times });
         self.due_at = now.plus(due::after_failures(times));
-        if is_new { Came::Failed } else { Came::Same }
+        if is_new { CheckOutcome::Failed } else { CheckOutcome::Same }
     }
 
     /// Pins what waits for the owner, where that is what the owner saw; whether it was.

@@ -8,6 +8,7 @@ use crate::state::approvals::StoredApproval;
 use crate::state::commits::Chain;
 use crate::state::confirmed::{ConfirmedKey, StoredConfirmed};
 use crate::state::decided::Decided;
+use crate::state::deletion_notices::StoredDeletionNotice;
 use crate::state::devices::{StoredDevice, StoredRenewal};
 use crate::state::edges::EdgePlace;
 use crate::state::events::StoredEvent;
@@ -29,13 +30,12 @@ use crate::state::spent::Spent;
 use crate::state::subscriptions::{StoredSubscription, SubscriptionKey};
 use crate::state::tasks::{StoredIntent, StoredTask};
 use crate::state::terms::Terms;
-use crate::state::told::StoredTold;
 use crate::state::upgrade::Forward;
 use crate::state::wallet::{StoredAsked, StoredReceived};
 use crate::state::witnessing::{Demand, Owed, StoredLog, StoredOrigin, StoredWitness, Stretch};
 use oap_agents::namespaces::Sharing;
 use oap_exchange::changes::Has;
-use oap_federation::step::Own;
+use oap_federation::step::LocalState;
 use oap_identity::ids::IncidentId;
 use oap_identity::resolve::Tip;
 use oap_identity::{
@@ -138,7 +138,7 @@ pub const PAUSED: Single<bool> = Single::new(60);
 /// The last lockdown, whether it lasts or was lifted: one value; none where there was none.
 pub const LOCKDOWN: Single<StoredLockdown> = Single::new(61);
 /// Who was told of a deletion, by its receipt's id and a number, from 0 on.
-pub(crate) const TOLD: Table<(DeletionId, u32), StoredTold> = Table::new(62);
+pub(crate) const TOLD: Table<(DeletionId, u32), StoredDeletionNotice> = Table::new(62);
 /// Where the letter of it stands among them, until it was answered.
 pub(crate) const TOLD_BY: Table<LetterId, (DeletionId, u32), AsKey> = Table::new(63);
 /// What this gateway signed to notices of deletions, by granter and what they name.
@@ -220,7 +220,7 @@ pub(crate) const DEVICES: Table<Did, StoredDevice> = Table::new(220);
 /// How what was given to each of them was renewed last.
 pub(crate) const RENEWED: Table<Did, StoredRenewal> = Table::new(230);
 /// When each part of an item was said and where, of items that changed since there are devices.
-pub(crate) const STEPS: Table<ItemId, Own> = Table::new(221);
+pub(crate) const STEPS: Table<ItemId, LocalState> = Table::new(221);
 /// The items that changed since there are devices, each once, in the order of their last changes.
 pub(crate) const JOURNAL: Table<u64, ItemId, AsKey> = Table::new(222);
 /// The place of each in that order.

@@ -6,7 +6,7 @@
 use crate::error::Error;
 use crate::state::commits::Writing;
 use crate::state::schema::{GONE, GONE_COUNT, JOURNAL, JOURNAL_END, JOURNALED, LINKS, STEPS};
-use oap_federation::step::{Own, Part, Stamp, Stamps};
+use oap_federation::step::{LocalState, Part, Stamp, Stamps};
 use oap_identity::{Did, ItemId};
 use oap_memory::chain::{Event, Link};
 use oap_store::Rows;
@@ -19,7 +19,7 @@ pub const MAX_GONE: u64 = 100_000;
 ///
 /// # Errors
 /// [`Error::Store`], [`Error::Corrupt`].
-pub(crate) fn of(rows: &impl Rows, item: ItemId, here: &Did) -> Result<Option<Own>, Error> {
+pub(crate) fn of(rows: &impl Rows, item: ItemId, here: &Did) -> Result<Option<LocalState>, Error> {
     if let Some(own) = STEPS.get(rows, &item)? {
         return Ok(Some(own));
     }
@@ -40,7 +40,7 @@ pub(crate) fn of(rows: &impl Rows, item: ItemId, here: &Did) -> Result<Option<Ow
     }
     let (Some(words), Some(labels), Some(standing)) = (words, labels, standing) else { return Ok(None) };
     let stamp = |at| Stamp { at, device: here.clone() };
-    Ok(Some(Own::of(Stamps { words: stamp(words), labels: stamp(labels), standing: stamp(standing) })))
+    Ok(Some(LocalState::of(Stamps { words: stamp(words), labels: stamp(labels), standing: stamp(standing) })))
 }
 
 /// Whether words of an item came from a device.
@@ -72,7 +72,7 @@ impl Writing<'_, '_> {
     ///
     /// # Errors
     /// [`Error::Store`].
-    pub(crate) fn put_own(&mut self, item: ItemId, own: &Own) -> Result<(), Error> {
+    pub(crate) fn put_own(&mut self, item: ItemId, own: &LocalState) -> Result<(), Error> {
         Ok(STEPS.put(self.tx, &item, own)?)
     }
 

@@ -11,7 +11,7 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use oap_federation::ask::AccessRequest;
-use oap_federation::reply::Said;
+use oap_federation::reply::LetterResult;
 use oap_federation::{Content, Letter, LetterKind, Reply, SignedLetter, UnverifiedLetter};
 use oap_gateway::Gateway;
 use oap_identity::{AskId, LetterId, Timestamp};
@@ -325,7 +325,7 @@ impl Wire {
 fn swallowed(letter: &[u8], gateway: &Gateway) -> Bytes {
     let hash = UnverifiedLetter::parse(letter).unwrap().hash();
     let at = read(letter)["issued_at"].as_str().unwrap().parse().unwrap();
-    let reply = Reply::new(Said::taken(), hash, gateway.principal().clone(), at);
+    let reply = Reply::new(LetterResult::taken(), hash, gateway.principal().clone(), at);
     reply.sign(gateway.keys().current()).unwrap().into()
 }
 

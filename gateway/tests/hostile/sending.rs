@@ -9,8 +9,8 @@ use oap_identity::{Did, GrantId, ScopedDid};
 use oap_memory::{Filter, TrustLevel};
 use std::collections::BTreeSet;
 
-fn pending() -> Said {
-    Said::access(AccessReply { state: AskState::Pending, grant: None, word: None })
+fn pending() -> LetterResult {
+    LetterResult::access(AccessReply { state: AskState::Pending, grant: None, word: None })
 }
 
 /// Each of them once, and an honest one among them.
@@ -167,7 +167,7 @@ async fn a_key_that_was_changed_between_two_attempts_is_looked_up() {
     let trust = Trust::new();
     let world = world(&trust).await;
     let shown = PlayedPeer::shown(world.now());
-    let later = Said { outcome: oap_federation::Outcome::Later, ..Said::taken() };
+    let later = LetterResult { outcome: oap_federation::Outcome::Later, ..LetterResult::taken() };
     for (signer, failure) in [(2, "not_sound"), (1, "no_reply")] {
         let peer = peer(&world, &trust).await;
         peer.reply(path::LETTER, says(peer.signer(1), later.clone()));
@@ -240,7 +240,7 @@ async fn a_yes_with_a_grant_that_does_not_hold_gives_nothing() {
             _ => Some(theirs),
         };
         let access = AccessReply { state: AskState::Approved, grant: handed, word: None };
-        peer.reply(path::LETTER, says(peer.signer(1), Said::access(access)));
+        peer.reply(path::LETTER, says(peer.signer(1), LetterResult::access(access)));
         let request = asks(&world, &peer, 5).await;
         peers.push((peer, request));
     }

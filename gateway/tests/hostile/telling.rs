@@ -42,7 +42,7 @@ async fn who_acknowledges_what_is_not_so_confirms_nothing() {
     let mut ids: Vec<ItemId> = world.capture(&texts).await.iter().map(|id| id.parse().unwrap()).collect();
     ids.sort_unstable();
     let none = |items: &[ItemId]| Cascade { not_found: items.to_vec(), ..Cascade::default() };
-    let taken = |receipt: Value| Said { deletion_receipt: Some(receipt), ..Said::taken() };
+    let taken = |receipt: Value| LetterResult { deletion_receipt: Some(receipt), ..LetterResult::taken() };
     let now = world.now();
     let mut peers = Vec::new();
     for (case, state, failure) in [
@@ -63,7 +63,7 @@ async fn who_acknowledges_what_is_not_so_confirms_nothing() {
         world.ask(&signer, &world.draft(&signer), &json!({"query": "tea"})).await;
         let good = receipt(&signer, now, none(&ids));
         let said = match case {
-            "nothing is signed" => Said::taken(),
+            "nothing is signed" => LetterResult::taken(),
             "one item of two" => taken(receipt(&signer, now, none(&ids[..1]))),
             "one is held" => {
                 let cascade = Cascade { held: vec![ids[1]], ..none(&ids) };
@@ -75,7 +75,7 @@ async fn who_acknowledges_what_is_not_so_confirms_nothing() {
             }
             "taken and refused at once" => {
                 let outcome = oap_federation::Outcome::Refused;
-                Said { outcome, ..taken(good) }
+                LetterResult { outcome, ..taken(good) }
             }
             "another's receipt" => taken(receipt(&agent(7), now, none(&ids))),
             "changed after it was signed" => {

@@ -48,14 +48,14 @@ fn pin(keys: Vec<VerificationKey>) -> Pin {
 }
 
 /// What is seen later: a manifest with another hash, signed by that key.
-fn seen(keys: Vec<VerificationKey>, signed_by: u8, handovers: Vec<Handover>) -> Seen {
+fn seen(keys: Vec<VerificationKey>, signed_by: u8, handovers: Vec<Handover>) -> CheckedDocuments {
     let mut pin = pin(keys);
     pin.published_at = at(100);
     pin.digests.memory = Hash::of(b"as it is");
-    Seen { pin, signed_by: kid(signed_by), handovers }
+    CheckedDocuments { pin, signed_by: kid(signed_by), handovers }
 }
 
-fn changes(pinned: Vec<VerificationKey>, seen: &Seen) -> Vec<Change> {
+fn changes(pinned: Vec<VerificationKey>, seen: &CheckedDocuments) -> Vec<Change> {
     compare(&pin(pinned), seen)
 }
 
@@ -69,11 +69,11 @@ fn added(next: u8, by: u8) -> Change {
 
 #[test]
 fn nothing_changed() {
-    let same = Seen { pin: pin(vec![key(1)]), signed_by: kid(1), handovers: Vec::new() };
+    let same = CheckedDocuments { pin: pin(vec![key(1)]), signed_by: kid(1), handovers: Vec::new() };
     assert_eq!(changes(vec![key(1)], &same), []);
     assert_eq!(changes(vec![key(1)], &seen(vec![key(1)], 1, vec![])), [signed(1)]);
     // The order of keys is nothing.
-    let same = Seen { pin: pin(vec![key(2), key(1)]), signed_by: kid(1), handovers: Vec::new() };
+    let same = CheckedDocuments { pin: pin(vec![key(2), key(1)]), signed_by: kid(1), handovers: Vec::new() };
     assert_eq!(changes(vec![key(1), key(2)], &same), []);
 }
 
@@ -308,6 +308,6 @@ proptest! {
 }
 
 /// A key that is pinned, or else seen.
-fn by_id(pinned: &Pin, seen: &Seen, kid: &Kid) -> VerificationKey {
+fn by_id(pinned: &Pin, seen: &CheckedDocuments, kid: &Kid) -> VerificationKey {
     pinned.key(kid).or(seen.pin.key(kid)).unwrap().key().clone()
 }

@@ -17,23 +17,23 @@ fn stamp(seconds: i64, device: usize) -> Stamp {
     Stamp { at: at(seconds), device: did(device) }
 }
 
-fn own(words: Stamp) -> Own {
-    Own::of(Stamps { words: words.clone(), labels: words.clone(), standing: words })
+fn own(words: Stamp) -> LocalState {
+    LocalState::of(Stamps { words: words.clone(), labels: words.clone(), standing: words })
 }
 
-fn stands(words: Stamp) -> Stands {
-    Stands { stamps: own(words).stamps, retracted: false, last_link: 0 }
+fn stands(words: Stamp) -> ItemState {
+    ItemState { stamps: own(words).stamps, retracted: false, last_link: 0 }
 }
 
 #[test]
 fn the_last_word_is_in_force_and_both_are_kept() {
     let (earlier, later) = (own(stamp(10, 0)), own(stamp(20, 1)));
-    assert_eq!(earlier.judge(false, &stands(stamp(20, 1))).words, Words::Win);
-    assert_eq!(later.judge(false, &stands(stamp(10, 0))).words, Words::Lose);
+    assert_eq!(earlier.judge(false, &stands(stamp(20, 1))).words, WordsOutcome::Win);
+    assert_eq!(later.judge(false, &stands(stamp(10, 0))).words, WordsOutcome::Lose);
     // Said at the same time: on either side it is the same that wins.
     let (one, two) = (own(stamp(10, 0)), own(stamp(10, 1)));
-    assert_eq!(one.judge(false, &stands(stamp(10, 1))).words, Words::Win);
-    assert_eq!(two.judge(false, &stands(stamp(10, 0))).words, Words::Lose);
+    assert_eq!(one.judge(false, &stands(stamp(10, 1))).words, WordsOutcome::Win);
+    assert_eq!(two.judge(false, &stands(stamp(10, 0))).words, WordsOutcome::Lose);
     // What is in the chain is not taken in twice.
     let mut later = later;
     let told = stands(stamp(10, 0));
@@ -48,14 +48,14 @@ fn what_is_said_of_something_is_later_than_it() {
     let mut own = own(stamp(100, 1));
     own.say(Part::Words, &did(0), at(40));
     assert!(own.stamps.words > stamp(100, 1) && own.stamps.words.device == did(0));
-    assert_eq!(own.judge(false, &stands(stamp(100, 1))).words, Words::Leave);
+    assert_eq!(own.judge(false, &stands(stamp(100, 1))).words, WordsOutcome::Leave);
 }
 
 #[test]
 fn what_is_from_the_future_is_seen() {
-    let told = |seconds: i64| Told {
+    let told = |seconds: i64| StepEntry {
         item_id: ItemId::from_bytes([1; 16]),
-        stands: Some(Stands { retracted: false, ..stands(stamp(seconds, 1)) }),
+        stands: Some(ItemState { retracted: false, ..stands(stamp(seconds, 1)) }),
     };
     let skew = i64::try_from(MAX_SKEW.as_secs()).unwrap();
     assert!(!told(skew).is_early(at(0)) && told(skew + 1).is_early(at(0)));
@@ -65,22 +65,22 @@ fn what_is_from_the_future_is_seen() {
         let mut changed = own(stamp(0, 1));
         changed.say(part, &did(1), at(skew + 1));
         stands.stamps = changed.stamps;
-        assert!(Told { stands: Some(stands), ..told(0) }.is_early(at(0)), "{part:?}");
+        assert!(StepEntry { stands: Some(stands), ..told(0) }.is_early(at(0)), "{part:?}");
     }
-    assert!(!Told { stands: None, ..told(0) }.is_early(at(0)));
+    assert!(!StepEntry { stands: None, ..told(0) }.is_early(at(0)));
 }
 
 /// A device that has an item by way of another is known to have it, and that says nothing of its words.
 #[test]
 fn whoever_has_an_item_is_noted_without_words() {
     let mut own = own(stamp(10, 0));
-    own.meet(&did(1));
-    own.meet(&did(0));
+    own.note_holder(&did(1));
+    own.note_holder(&did(0));
     assert!(own.seen.contains_key(&did(1)));
     assert_eq!(own.stamps.words, stamp(10, 0));
-    assert_eq!(own.judge(false, &stands(stamp(20, 1))).words, Words::Win);
-    assert_eq!(own.judge(false, &stands(stamp(5, 1))).words, Words::Lose);
-    assert_eq!(own.judge(false, &stands(stamp(10, 0))).words, Words::Leave);
+    assert_eq!(own.judge(false, &stands(stamp(20, 1))).words, WordsOutcome::Win);
+    assert_eq!(own.judge(false, &stands(stamp(5, 1))).words, WordsOutcome::Lose);
+    assert_eq!(own.judge(false, &stands(stamp(10, 0))).words, WordsOutcome::Leave);
 }
 
 /// Words of very many devices take no more room than those of a few.
@@ -97,7 +97,7 @@ fn what_is_remembered_is_bounded() {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Item {
-    own: Own,
+    own: LocalState,
     words: u32,
     labels: u32,
     retracted: bool,
@@ -241,12 +241,12 @@ impl Device {
         if self.gone.contains(&id) {
             return false;
         }
-        let told = Stands { stamps: theirs.own.stamps.clone(), retracted: theirs.retracted, last_link: 0 };
+        let told = ItemState { stamps: theirs.own.stamps.clone(), retracted: theirs.retracted, last_link: 0 };
         let Some(item) = self.items.get_mut(&id) else {
             if theirs.retracted {
                 return false;
             }
-            let own = Own::of(told.stamps);
+            let own = LocalState::of(told.stamps);
             let (words, labels) = (theirs.words, theirs.labels);
             self.items.insert(id, Item { own, words, labels, retracted: false, chain: vec![words] });
             return true;
@@ -257,13 +257,13 @@ impl Device {
             item.own.take_standing(&told);
         }
         match take.words {
-            Words::Win => {
+            WordsOutcome::Win => {
                 item.words = theirs.words;
                 item.chain.push(theirs.words);
             }
             // The loser, and what was in force once more.
-            Words::Lose => item.chain.extend([theirs.words, item.words]),
-            Words::Leave => {}
+            WordsOutcome::Lose => item.chain.extend([theirs.words, item.words]),
+            WordsOutcome::Leave => {}
         }
         if take.labels {
             item.labels = theirs.labels;

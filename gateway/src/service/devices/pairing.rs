@@ -15,7 +15,7 @@ use crate::state::schema::DEVICES;
 use crate::state::tips;
 use oap_federation::letter::LetterError;
 use oap_federation::pairing::{Pairing, commitment};
-use oap_federation::reply::{Reason, Said};
+use oap_federation::reply::{LetterResult, Reason};
 use oap_federation::{Content, Outcome};
 use oap_grants::grant::LawfulBasis;
 use oap_grants::{Grant, Operation, SignedGrant};
@@ -37,16 +37,16 @@ pub(crate) fn heard(
     from: &Did,
     pairing: &Pairing,
     grant: Option<&SignedGrant>,
-) -> Result<Said, Error> {
+) -> Result<LetterResult, Error> {
     if matches!(pairing, Pairing::Grant { .. })
         && let Some(device) = active(w.tx, from)?
     {
         return renewed(w, from, device, grant);
     }
-    let later = || Ok(Said { outcome: Outcome::Later, ..Said::refused(Reason::NotAsked) });
+    let later = || Ok(LetterResult { outcome: Outcome::Later, ..LetterResult::refused(Reason::NotAsked) });
     let Some(mut device) = DEVICES.get(w.tx, from)?.filter(|device| device.is_pairing(w.now)) else {
         return if matches!(pairing, Pairing::Grant { .. }) {
-            Ok(Said::refused(Reason::NotAsked))
+            Ok(LetterResult::refused(Reason::NotAsked))
         } else {
             later()
         };
@@ -55,19 +55,19 @@ pub(crate) fn heard(
     match pairing {
         // Once somebody is bound, another value would be one that was chosen.
         Pairing::Offer { commitment } => match device.bound {
-            Some(bound) if bound == *commitment => Ok(Said::taken()),
-            Some(_) => Ok(Said::refused(Reason::Over)),
+            Some(bound) if bound == *commitment => Ok(LetterResult::taken()),
+            Some(_) => Ok(LetterResult::refused(Reason::Over)),
             None => {
                 device.bound = Some(*commitment);
                 reveal(w, from, &device)?;
                 DEVICES.put(w.tx, from, &device)?;
-                Ok(Said::taken())
+                Ok(LetterResult::taken())
             }
         },
         Pairing::Reveal { value } => {
             let shown = commitment(from, &here, value);
             match device.bound {
-                Some(bound) if bound != shown => return Ok(Said::refused(Reason::Over)),
+                Some(bound) if bound != shown => return Ok(LetterResult::refused(Reason::Over)),
                 Some(_) => {}
                 // Its value is fixed by now, and this side's was not told.
                 None => {
@@ -77,20 +77,20 @@ pub(crate) fn heard(
             }
             device.theirs = Some(*value);
             DEVICES.put(w.tx, from, &device)?;
-            Ok(Said::taken())
+            Ok(LetterResult::taken())
         }
         Pairing::Grant { .. } => {
             if device.theirs.is_none() {
-                return Ok(Said::refused(Reason::NotAsked));
+                return Ok(LetterResult::refused(Reason::NotAsked));
             }
             let Some(grant) = grant.filter(|grant| is_full(grant.grant(), &here)) else {
-                return Ok(Said::refused(Reason::GrantNotSound));
+                return Ok(LetterResult::refused(Reason::GrantNotSound));
             };
             if device.received.is_none() {
                 device.received = Some((json::canonical_text(grant.document())?, grant.hash()));
                 DEVICES.put(w.tx, from, &device)?;
             }
-            Ok(Said::taken())
+            Ok(LetterResult::taken())
         }
     }
 }
@@ -107,17 +107,19 @@ fn renewed(
     from: &Did,
     mut device: StoredDevice,
     grant: Option<&SignedGrant>,
-) -> Result<Said, Error> {
-    let Some((_, known, before)) = device.grant()? else { return Ok(Said::refused(Reason::NotAsked)) };
+) -> Result<LetterResult, Error> {
+    let Some((_, known, before)) = device.grant()? else {
+        return Ok(LetterResult::refused(Reason::NotAsked));
+    };
     let Some(grant) = grant.filter(|grant| is_full(grant.grant(), &w.gateway.principal)) else {
-        return Ok(Said::refused(Reason::GrantNotSound));
+        return Ok(LetterResult::refused(Reason::GrantNotSound));
     };
     if grant.hash() == before {
-        return Ok(Said::taken());
+        return Ok(LetterResult::taken());
     }
     // One of before, which comes late.
     if grant.grant().issued_at <= known.issued_at {
-        return Ok(Said::refused(Reason::Over));
+        return Ok(LetterResult::refused(Reason::Over));
     }
     device.received = Some((json::canonical_text(grant.document())?, grant.hash()));
     if device.full {
@@ -127,7 +129,7 @@ fn renewed(
     DEVICES.put(w.tx, from, &device)?;
     let gateway = w.gateway.clone();
     w.tx.on_commit(move || gateway.remotes.forget(&before));
-    Ok(Said::taken())
+    Ok(LetterResult::taken())
 }
 
 /// Whether a grant, which its granter's gateway handed over, lets this one see everything.

@@ -1,16 +1,16 @@
 //! A device is asked what changed, and what the changed items say; nothing of it is believed before it is proved. In pages, each with its
 //! own commit of how far it went: what breaks off goes on there, after however long.
 
-use super::taking::Took;
+use super::taking::MergeOutcome;
 use crate::api::devices::{LeftChange, SyncReport};
 use crate::error::Error;
 use crate::service::Devices;
 use crate::service::recall::Grant;
-use crate::service::recall::asking::{OwnKey, may_be_stale, open, told, verdict};
+use crate::service::recall::asking::{OwnKey, incident, may_be_stale, open, verdict};
 use crate::state::commits::{Writing, chain_of};
 use crate::state::devices::{StoredDevice, Trouble, active};
 use crate::state::gateway::blocking;
-use crate::state::lies::{self, Seen};
+use crate::state::lies::{self, AnswerEvidence};
 use crate::state::owner::Owner;
 use crate::state::owner::mark::{Admin, Permits};
 use crate::state::remotes::Session;
@@ -60,7 +60,7 @@ pub(super) type Said = BTreeMap<ItemId, (Value, u32)>;
 /// Why a page came to nothing.
 enum Stopped {
     /// By what the device did, or did not.
-    Failed(ClientError, Option<Seen>),
+    Failed(ClientError, Option<AnswerEvidence>),
     /// Something of it is from later than now.
     Early(ItemId),
     /// Its items change faster than they are read.
@@ -211,7 +211,7 @@ impl Devices<'_> {
                     let malformed = ClientError::Malformed(grant.granter.to_string(), error.to_string());
                     Stopped::Failed(malformed, None)
                 }
-                _ => Stopped::Failed(ClientError::Mismatch(LIST), Seen::of(&bytes)),
+                _ => Stopped::Failed(ClientError::Mismatch(LIST), AnswerEvidence::of(&bytes)),
             }
         })?;
         if let Some(early) = list.told.iter().find(|told| told.is_early(now)) {
@@ -238,7 +238,7 @@ impl Devices<'_> {
             let request_id = RequestId::new(self.0.clock.now(), &*self.0.random);
             let named = Named { items: wanted.iter().take(AT_ONCE).copied().collect(), request_id };
             let given = remote.changed(&prover, body(&named)?).await?;
-            let answer = Seen::of(&given.bytes);
+            let answer = AnswerEvidence::of(&given.bytes);
             let documents = session.remote.documents(&given).await;
             let documents = documents.map_err(|error| Stopped::Failed(error, answer.clone()))?;
             let (session, grantee) = (session.clone(), self.0.principal.clone());
@@ -271,9 +271,9 @@ impl Devices<'_> {
         for told in &list.told {
             let item_id = told.item_id;
             match self.take(did, told, said.remove(&item_id).map(|(item, _)| item)).await? {
-                Took::Nothing => {}
-                Took::Change => taken += 1,
-                Took::Left(why) => {
+                MergeOutcome::Nothing => {}
+                MergeOutcome::Change => taken += 1,
+                MergeOutcome::Left(why) => {
                     tracing::info!(device = %did, item = %item_id, why = why.as_str(), "a change was left");
                     left.push(LeftChange { item_id, why });
                 }
@@ -338,7 +338,7 @@ impl Devices<'_> {
                 let grant = Grant { hash, granter: grant.granter.principal, document, above: Vec::new() };
                 let verdict = verdict(&error, did);
                 self.0.remotes.forget(&hash);
-                lie = told(&error, &verdict, &grant, answer);
+                lie = incident(&error, &verdict, &grant, answer);
                 said_by(&verdict)
             }
         };

@@ -13,7 +13,7 @@ use crate::state::owner::Acting;
 use crate::state::schema::{GONE, HEADS, LINKS, TOMBSTONES};
 use crate::state::steps;
 use oap_agents::level::owners_own;
-use oap_federation::step::{Own, Stands, Take, Told, Words};
+use oap_federation::step::{ItemState, LocalState, MergePlan, StepEntry, WordsOutcome};
 use oap_identity::time::MAX_SKEW;
 use oap_identity::{Did, ItemId};
 use oap_memory::chain::Event;
@@ -29,7 +29,7 @@ pub(crate) const EXTENSION: &str = "dev.oap-memory.device";
 
 /// What became of something that a device said.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Took {
+pub(super) enum MergeOutcome {
     /// It was so already.
     Nothing,
     /// It had an effect.
@@ -39,26 +39,26 @@ pub(super) enum Took {
 }
 
 /// What is here of an item.
-enum Here {
+enum LocalItem {
     /// It was erased, here or elsewhere.
     Gone,
     /// It never was here.
     Unknown,
-    There(Box<(Head, Own)>),
+    There(Box<(Head, LocalState)>),
 }
 
-fn here(gateway: &Gateway, rows: &impl Rows, item: ItemId) -> Result<Here, Error> {
+fn local_item(gateway: &Gateway, rows: &impl Rows, item: ItemId) -> Result<LocalItem, Error> {
     let head = match HEADS.get(rows, &item) {
         Err(StoreError::Erased) => None,
         head => head?,
     };
     let Some(head) = head else {
         let is_gone = was_erased(rows, item)?;
-        return Ok(if is_gone { Here::Gone } else { Here::Unknown });
+        return Ok(if is_gone { LocalItem::Gone } else { LocalItem::Unknown });
     };
     Ok(match steps::of(rows, item, &gateway.principal)? {
-        Some(own) => Here::There(Box::new((head, own))),
-        None => Here::Unknown,
+        Some(own) => LocalItem::There(Box::new((head, own))),
+        None => LocalItem::Unknown,
     })
 }
 
@@ -70,14 +70,14 @@ fn was_erased(rows: &impl Rows, item: ItemId) -> Result<bool, Error> {
 
 impl Devices<'_> {
     /// The items of a list whose content is needed.
-    pub(super) fn wanted(self, told: &[Told]) -> Result<Vec<ItemId>, Error> {
+    pub(super) fn wanted(self, told: &[StepEntry]) -> Result<Vec<ItemId>, Error> {
         let mut wanted = Vec::new();
-        for Told { item_id, stands } in told {
+        for StepEntry { item_id, stands } in told {
             let Some(stands) = stands else { continue };
-            let needs = match here(self.0, &self.0.store, *item_id)? {
-                Here::Gone => false,
-                Here::Unknown => !stands.retracted,
-                Here::There(there) => {
+            let needs = match local_item(self.0, &self.0.store, *item_id)? {
+                LocalItem::Gone => false,
+                LocalItem::Unknown => !stands.retracted,
+                LocalItem::There(there) => {
                     let (head, own) = *there;
                     is_kept_in_step(&head, &self.0.config.default_scope)
                         && own.judge(head.status == Status::Retracted, stands).needs_content()
@@ -94,41 +94,48 @@ impl Devices<'_> {
     ///
     /// # Errors
     /// [`Error::NotFound`] where it is no device any more; [`Error::LockedDown`]; [`Error::Store`].
-    pub(super) async fn take(self, did: &Did, told: &Told, said: Option<Value>) -> Result<Took, Error> {
-        let took = match &told.stands {
+    pub(super) async fn take(
+        self,
+        did: &Did,
+        told: &StepEntry,
+        said: Option<Value>,
+    ) -> Result<MergeOutcome, Error> {
+        let outcome = match &told.stands {
             None => until_it_holds(|| self.take_erasure(did, told.item_id)).await,
             Some(stands) => self.take_standing(did, told.item_id, stands, said).await,
         };
-        match took {
-            Err(Error::Conflict(_)) => Ok(Took::Left(Left::Conflict)),
-            Err(Error::Item(_) | Error::Member(..) | Error::Json(_)) => Ok(Took::Left(Left::Unreadable)),
-            took => took,
+        match outcome {
+            Err(Error::Conflict(_)) => Ok(MergeOutcome::Left(Left::Conflict)),
+            Err(Error::Item(_) | Error::Member(..) | Error::Json(_)) => {
+                Ok(MergeOutcome::Left(Left::Unreadable))
+            }
+            outcome => outcome,
         }
     }
 
     /// What was erased there is erased here, with what was made of it.
-    async fn take_erasure(self, did: &Did, item: ItemId) -> Result<Took, Error> {
-        match here(self.0, &self.0.store, item)? {
-            Here::Gone => return Ok(Took::Nothing),
-            Here::Unknown => {
+    async fn take_erasure(self, did: &Did, item: ItemId) -> Result<MergeOutcome, Error> {
+        match local_item(self.0, &self.0.store, item)? {
+            LocalItem::Gone => return Ok(MergeOutcome::Nothing),
+            LocalItem::Unknown => {
                 let did = did.clone();
                 let noted = move |w: &mut Writing<'_, '_>| {
                     w.device(&did)?;
                     // It came meanwhile, as by an import.
-                    if matches!(here(w.gateway, w.tx, item)?, Here::There(_)) {
+                    if matches!(local_item(w.gateway, w.tx, item)?, LocalItem::There(_)) {
                         return Err(Error::Overtaken);
                     }
                     w.is_gone_elsewhere(item)
                 };
                 self.0.commit(noted).await?;
-                return Ok(Took::Nothing);
+                return Ok(MergeOutcome::Nothing);
             }
-            Here::There(there) => {
+            LocalItem::There(there) => {
                 let (head, _) = *there;
                 if !is_kept_in_step(&head, &self.0.config.default_scope)
                     || !is_of_both(self.0, &self.0.store, did, item)?
                 {
-                    return Ok(Took::Left(Left::NotInStep));
+                    return Ok(MergeOutcome::Left(Left::NotInStep));
                 }
             }
         }
@@ -139,73 +146,81 @@ impl Devices<'_> {
             if may { Ok(()) } else { Err(Error::Overtaken) }
         };
         let deleted = Deletions(self.0).delete_while(acting, request, still).await?;
-        Ok(if deleted.cascade_report.held.is_empty() { Took::Change } else { Took::Left(Left::Conflict) })
+        Ok(if deleted.cascade_report.held.is_empty() {
+            MergeOutcome::Change
+        } else {
+            MergeOutcome::Left(Left::Conflict)
+        })
     }
 
     async fn take_standing(
         self,
         did: &Did,
         item: ItemId,
-        told: &Stands,
+        told: &ItemState,
         said: Option<Value>,
-    ) -> Result<Took, Error> {
-        let mut took = Took::Nothing;
-        match here(self.0, &self.0.store, item)? {
-            Here::Gone => return Ok(Took::Nothing),
-            Here::Unknown => {
-                let Some(said) = said.filter(|_| !told.retracted) else { return Ok(Took::Nothing) };
+    ) -> Result<MergeOutcome, Error> {
+        let mut outcome = MergeOutcome::Nothing;
+        match local_item(self.0, &self.0.store, item)? {
+            LocalItem::Gone => return Ok(MergeOutcome::Nothing),
+            LocalItem::Unknown => {
+                let Some(said) = said.filter(|_| !told.retracted) else { return Ok(MergeOutcome::Nothing) };
                 let body = self.body(item, told, &said)?;
                 return until_it_holds(|| self.capture(did, item, told, body.clone())).await;
             }
-            Here::There(there) => {
+            LocalItem::There(there) => {
                 let (head, own) = *there;
                 if !is_kept_in_step(&head, &self.0.config.default_scope) {
                     let take = own.judge(head.status == Status::Retracted, told);
-                    return Ok(if take.is_nothing() { Took::Nothing } else { Took::Left(Left::NotInStep) });
+                    return Ok(if take.is_nothing() {
+                        MergeOutcome::Nothing
+                    } else {
+                        MergeOutcome::Left(Left::NotInStep)
+                    });
                 }
                 if !is_of_both(self.0, &self.0.store, did, item)? {
-                    self.meet(did, item).await?;
+                    self.note_holder(did, item).await?;
                 }
                 if own.judge(head.status == Status::Retracted, told).standing {
-                    took = self.mark(did, item, told).await?;
+                    outcome = self.mark(did, item, told).await?;
                 }
             }
         }
-        let Some(said) = said else { return Ok(took) };
+        let Some(said) = said else { return Ok(outcome) };
         let body = self.body(item, told, &said)?;
         Ok(match until_it_holds(|| self.rewrite(did, item, told, body.clone())).await? {
-            Took::Nothing => took,
+            MergeOutcome::Nothing => outcome,
             rewritten => rewritten,
         })
     }
 
     /// Notes that an item is on a device that was never shown it here: it came there by way of another one, or what was shown is
     /// forgotten since a backup was restored. What is erased on either is erased on the other all the same.
-    async fn meet(self, did: &Did, item: ItemId) -> Result<(), Error> {
+    async fn note_holder(self, did: &Did, item: ItemId) -> Result<(), Error> {
         let did = did.clone();
-        let met = move |w: &mut Writing<'_, '_>| {
+        let noted = move |w: &mut Writing<'_, '_>| {
             w.device(&did)?;
             if w.kept_in_step(item)?.is_none() {
                 return Ok(());
             }
             let Some(mut own) = steps::of(w.tx, item, &w.gateway.principal)? else { return Ok(()) };
-            own.meet(&did);
+            own.note_holder(&did);
             w.put_own(item, &own)
         };
-        self.0.commit(met).await
+        self.0.commit(noted).await
     }
 
     /// Takes an item back, or puts it back, as it was there.
-    async fn mark(self, did: &Did, item: ItemId, told: &Stands) -> Result<Took, Error> {
+    async fn mark(self, did: &Did, item: ItemId, told: &ItemState) -> Result<MergeOutcome, Error> {
         let (did, told) = (did.clone(), told.clone());
         let marked = move |w: &mut Writing<'_, '_>| {
             w.device(&did)?;
-            let Some(head) = w.kept_in_step(item)? else { return Ok(Took::Left(Left::NotInStep)) };
+            let Some(head) = w.kept_in_step(item)? else { return Ok(MergeOutcome::Left(Left::NotInStep)) };
             let Some(mut own) = steps::of(w.tx, item, &w.gateway.principal)? else {
-                return Ok(Took::Nothing);
+                return Ok(MergeOutcome::Nothing);
             };
             if told.stamps.standing <= own.stamps.standing {
-                return Ok(Took::Nothing);
+                return Ok(MergeOutcome::Nothing);
             }
             match (told.retracted, head.status) {
                 (true, Status::Current) => {
@@ -219,13 +234,13 @@ impl Devices<'_> {
             }
             own.take_standing(&told);
             w.put_own(item, &own)?;
-            Ok(Took::Change)
+            Ok(MergeOutcome::Change)
         };
         self.0.commit(marked).await
     }
 
     /// What an item of a device says, as an item of this gateway's, with where it comes from.
-    fn body(self, item: ItemId, told: &Stands, said: &Value) -> Result<Arc<Body>, Error> {
+    fn body(self, item: ItemId, told: &ItemState, said: &Value) -> Result<Arc<Body>, Error> {
         let Value::Object(members) = said else { return Err(Error::Member("item", MemberError::NotObject)) };
         let mut written = merge(members, &json!({}))?;
         if let Some(members) = written.as_object_mut() {
@@ -249,35 +264,47 @@ impl Devices<'_> {
     }
 
     /// Writes an item that was never here, under the id that it has there.
-    async fn capture(self, did: &Did, item: ItemId, told: &Stands, body: Arc<Body>) -> Result<Took, Error> {
+    async fn capture(
+        self,
+        did: &Did,
+        item: ItemId,
+        told: &ItemState,
+        body: Arc<Body>,
+    ) -> Result<MergeOutcome, Error> {
         let gateway = self.0.clone();
         let prepared = blocking(move || {
             let contacts = gateway.contact_names.of_and(&gateway.heads, &body.people());
             Items(&gateway).prepare_capture_as(item, (*body).clone(), &contacts, gateway.clock.now())
         });
-        let (prepared, did, mut own) = (prepared.await?, did.clone(), Own::of(told.stamps.clone()));
+        let (prepared, did, mut own) = (prepared.await?, did.clone(), LocalState::of(told.stamps.clone()));
         // Its words may be this gateway's own, of before a backup was restored.
-        own.meet(&did);
+        own.note_holder(&did);
         let captured = move |w: &mut Writing<'_, '_>| {
             w.device(&did)?;
             if was_erased(w.tx, item)? {
-                return Ok(Took::Nothing);
+                return Ok(MergeOutcome::Nothing);
             }
             w.store_capture_as(prepared, Meta::owner(w.gateway.principal.clone(), false))?;
             w.put_own(item, &own)?;
-            Ok(Took::Change)
+            Ok(MergeOutcome::Change)
         };
         self.0.commit(captured).await
     }
 
     /// Gives an item the words and labels of a device, as far as they are in force from now on; words that are not are kept in the chain
     /// all the same.
-    async fn rewrite(self, did: &Did, item: ItemId, told: &Stands, theirs: Arc<Body>) -> Result<Took, Error> {
+    async fn rewrite(
+        self,
+        did: &Did,
+        item: ItemId,
+        told: &ItemState,
+        theirs: Arc<Body>,
+    ) -> Result<MergeOutcome, Error> {
         let (gateway, told) = (self.0.clone(), told.clone());
         let prepared = blocking(move || prepare(&gateway, item, &told, &theirs)).await?;
         let (prepared, before, after) = match prepared {
             ControlFlow::Continue(rewritten) => rewritten,
-            ControlFlow::Break(took) => return Ok(took),
+            ControlFlow::Break(outcome) => return Ok(outcome),
         };
         let did = did.clone();
         let written = move |w: &mut Writing<'_, '_>| {
@@ -293,24 +320,24 @@ impl Devices<'_> {
             // Its own devices learn of it, though it may say what it said.
             w.journal(item)?;
             w.put_own(item, &after)?;
-            Ok(Took::Change)
+            Ok(MergeOutcome::Change)
         };
         self.0.commit(written).await
     }
 }
 
 /// The versions that an item gets, with what is noted of it before and after.
-type Rewritten = (Vec<Prepared>, Own, Own);
+type Rewritten = (Vec<Prepared>, LocalState, LocalState);
 
 /// What is to be written of what a device says; or what came of it, where that is nothing.
 fn prepare(
     gateway: &Arc<Gateway>,
     item: ItemId,
-    told: &Stands,
+    told: &ItemState,
     theirs: &Body,
-) -> Result<ControlFlow<Took, Rewritten>, Error> {
+) -> Result<ControlFlow<MergeOutcome, Rewritten>, Error> {
     let items = Items(gateway);
-    let nothing = Ok(ControlFlow::Break(Took::Nothing));
+    let nothing = Ok(ControlFlow::Break(MergeOutcome::Nothing));
     let before = match items.in_force(item) {
         Err(Error::NotFound) => return nothing,
         before => before?,
@@ -321,7 +348,7 @@ fn prepare(
         return nothing;
     }
     if !is_kept_in_step(&before.head, &gateway.config.default_scope) {
-        return Ok(ControlFlow::Break(Took::Left(Left::NotInStep)));
+        return Ok(ControlFlow::Break(MergeOutcome::Left(Left::NotInStep)));
     }
     let mut after = own.clone();
     after.take_content(told, take);
@@ -330,7 +357,12 @@ fn prepare(
 }
 
 /// The versions, one after the other.
-fn versions(items: Items<'_>, before: &InForce, take: Take, theirs: &Body) -> Result<Vec<Prepared>, Error> {
+fn versions(
+    items: Items<'_>,
+    before: &InForce,
+    take: MergePlan,
+    theirs: &Body,
+) -> Result<Vec<Prepared>, Error> {
     let gateway = items.0;
     let contacts = gateway.contact_names.of_and(&gateway.heads, &theirs.people());
     let now = gateway.clock.now();
@@ -338,15 +370,15 @@ fn versions(items: Items<'_>, before: &InForce, take: Take, theirs: &Body) -> Re
     let labels = if take.labels { &theirs.labels } else { &mine.labels };
     let says_same = say_the_same(&mine, theirs);
     let in_force = match take.words {
-        Words::Win if !says_same => Body { labels: labels.clone(), ..theirs.clone() },
+        WordsOutcome::Win if !says_same => Body { labels: labels.clone(), ..theirs.clone() },
         _ => Body { labels: labels.clone(), ..mine.clone() },
     };
     let mut versions = Vec::new();
     match take.words {
-        Words::Win if !says_same => {
+        WordsOutcome::Win if !says_same => {
             versions.push(items.prepare_version(before, in_force, Event::Correct, &contacts)?);
         }
-        Words::Lose if !says_same => {
+        WordsOutcome::Lose if !says_same => {
             let lost = items.prepare_version(before, theirs.clone(), Event::Correct, &contacts)?;
             let again = items.prepare_after(before, &lost, in_force, Event::Correct, &contacts)?;
             versions.extend([lost, again]);

@@ -14,7 +14,7 @@ use crate::state::schema::{EPOCH, HEADS, JOURNAL, JOURNAL_END, TOMBSTONES};
 use crate::state::{obligations, steps};
 use oap_exchange::Query;
 use oap_federation::changes::{Changes, ChangesError, MAX_CURSOR, MAX_TOLD, Named, Since};
-use oap_federation::step::{Stands, Told};
+use oap_federation::step::{ItemState, StepEntry};
 use oap_grants::{Operation, VerifiedGrant};
 use oap_identity::ItemId;
 use oap_memory::receipt::Action;
@@ -71,7 +71,7 @@ impl Cursor {
 
 /// A part of what is told.
 struct Page {
-    told: Vec<Told>,
+    told: Vec<StepEntry>,
     next: Cursor,
     more: bool,
     full: bool,
@@ -257,7 +257,7 @@ impl Teller<'_> {
     }
 
     /// What the device is told of an item; `None` of what it was never shown and is not to see.
-    fn look(&self, item: ItemId) -> Result<Option<Told>, Error> {
+    fn look(&self, item: ItemId) -> Result<Option<StepEntry>, Error> {
         let store = &self.gateway.store;
         let head = match HEADS.get(store, &item) {
             Err(StoreError::Erased) => None,
@@ -265,7 +265,9 @@ impl Teller<'_> {
         };
         let Some(head) = head else {
             let is_erased = TOMBSTONES.get(store, &item)?.is_some();
-            return Ok((is_erased && self.was_shown(item)?).then_some(Told { item_id: item, stands: None }));
+            return Ok(
+                (is_erased && self.was_shown(item)?).then_some(StepEntry { item_id: item, stands: None })
+            );
         };
         // The view may be of before its last change.
         let in_view = self.view.contains(item) && is_kept_in_step(&head, &self.gateway.config.default_scope);
@@ -275,8 +277,8 @@ impl Teller<'_> {
             return Ok(None);
         }
         let Some(own) = steps::of(store, item, &self.gateway.principal)? else { return Ok(None) };
-        let stands = Stands { stamps: own.stamps, retracted: is_taken_back, last_link: head.seq };
-        Ok(Some(Told { item_id: item, stands: Some(stands) }))
+        let stands = ItemState { stamps: own.stamps, retracted: is_taken_back, last_link: head.seq };
+        Ok(Some(StepEntry { item_id: item, stands: Some(stands) }))
     }
 
     /// Whether the device was shown an item, or could have shown it.

@@ -8,15 +8,15 @@ use crate::state::commits::Writing;
 use crate::state::outbox::StoredLetter;
 use oap_federation::Content;
 use oap_federation::pairing::Pairing;
-use oap_federation::reply::{Reply, Said};
+use oap_federation::reply::{LetterResult, Reply};
 use oap_grants::SignedGrant;
 use oap_identity::LetterId;
 use serde_json::Value;
 
 /// The effect of a letter whose sender is proved, in the transaction that remembers it; what is replied. A letter that was signed anew
-/// after it was forgotten comes here again: each handler has its effect once by what the letter names. `Said` with `later` must
+/// after it was forgotten comes here again: each handler has its effect once by what the letter names. `LetterResult` with `later` must
 /// have written nothing.
-pub(crate) fn take(w: &mut Writing<'_, '_>, arrived: &Arrived) -> Result<Said, Error> {
+pub(crate) fn take(w: &mut Writing<'_, '_>, arrived: &Arrived) -> Result<LetterResult, Error> {
     let from = &arrived.letter.letter().from;
     match &arrived.letter.letter().content {
         Content::AccessRequest(request) => asks::asked(w, from, request, arrived.network),

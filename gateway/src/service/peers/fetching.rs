@@ -4,7 +4,7 @@ use crate::api::peers::{Host, Through};
 use crate::error::{Disbelief, PeerError};
 use crate::state::gateway::Gateway;
 use crate::state::peers::{Copies, Copy};
-use oap_federation::pin::{MAX_MANIFEST, MAX_TOOL, PaperError, Papers, Pin, Seen};
+use oap_federation::pin::{CheckedDocuments, MAX_MANIFEST, MAX_TOOL, PaperError, Papers, Pin};
 use oap_identity::document::MEMORY_EXCHANGE;
 use oap_identity::origin::Origin;
 use oap_identity::outgoing::{Allowance, Answer, SendError, StatusCode};
@@ -21,7 +21,7 @@ pub const DOCUMENT_TIME: Duration = Duration::from_secs(5);
 
 /// What a peer publishes, read and found to hold together.
 pub(super) struct Found {
-    pub(super) seen: Seen,
+    pub(super) seen: CheckedDocuments,
     pub(super) copies: Copies,
     /// Whether one of them was sent, and not said to be as before.
     pub(super) is_new: bool,
@@ -77,7 +77,7 @@ pub(super) async fn papers(
         memory: &memory.copy.bytes,
         tool: &tool.copy.bytes,
     };
-    let seen = Seen::read(&papers, gateway.clock.now()).map_err(Disbelief::Papers)?;
+    let seen = CheckedDocuments::read(&papers, gateway.clock.now()).map_err(Disbelief::Papers)?;
     let kept = [got.as_ref().and_then(|got| got.kept), memory.kept, tool.kept].into_iter().flatten().min();
     let is_new = got.as_ref().is_some_and(|got| got.is_new) || memory.is_new || tool.is_new;
     let copies = Copies { document: got.map(|got| got.copy), memory: memory.copy, tool: tool.copy };

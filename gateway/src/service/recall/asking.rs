@@ -5,7 +5,7 @@ use super::witnessed::{self, Unwitnessed};
 use super::{Grant, Source, Wanted};
 use crate::error::Error;
 use crate::state::gateway::{Gateway, blocking};
-use crate::state::lies::{Seen, Told};
+use crate::state::lies::{AnswerEvidence, PeerIncident};
 use crate::state::remotes::Session;
 use oap_agents::foreign::Via;
 use oap_client::prover::{Claim, Pending};
@@ -57,7 +57,7 @@ impl Prover for OwnKey<'_> {
 struct Failure {
     error: ClientError,
     /// What is kept of the answer, where one came.
-    answer: Option<Seen>,
+    answer: Option<AnswerEvidence>,
 }
 
 impl From<ClientError> for Failure {
@@ -88,19 +88,19 @@ pub(super) async fn ask(
     let verdict = verdict(&failure.error, &grant.granter);
     // No token outlives what it was refused for, or a lie.
     gateway.remotes.forget(&grant.hash);
-    let told = told(&failure.error, &verdict, grant, failure.answer);
-    Ok(Source { told, ..Source::new(grant, verdict) })
+    let incident = incident(&failure.error, &verdict, grant, failure.answer);
+    Ok(Source { incident, ..Source::new(grant, verdict) })
 }
 
-/// What the owner is told of a lie.
-pub(crate) fn told(
+/// The incident that a lie is, for the owner; nothing else is one.
+pub(crate) fn incident(
     error: &ClientError,
     verdict: &Verdict,
     grant: &Grant,
-    answer: Option<Seen>,
-) -> Option<Told> {
+    answer: Option<AnswerEvidence>,
+) -> Option<PeerIncident> {
     let Verdict::Lied(lie) = verdict else { return None };
-    Some(Told {
+    Some(PeerIncident {
         peer: grant.granter.clone(),
         grant: grant.hash,
         lie: *lie,
@@ -113,8 +113,8 @@ pub(crate) fn told(
 /// What became of an answer that is proved, and whose granter's log is not signed as the owner demands.
 fn unbelieved(grant: &Grant, unwitnessed: Unwitnessed) -> Source {
     let Unwitnessed { verdict, says, evidence } = unwitnessed;
-    let told = match &verdict {
-        Verdict::Lied(lie) => Some(Told {
+    let incident = match &verdict {
+        Verdict::Lied(lie) => Some(PeerIncident {
             peer: grant.granter.clone(),
             grant: grant.hash,
             lie: *lie,
@@ -127,7 +127,7 @@ fn unbelieved(grant: &Grant, unwitnessed: Unwitnessed) -> Source {
             None
         }
     };
-    Source { told, ..Source::new(grant, verdict) }
+    Source { incident, ..Source::new(grant, verdict) }
 }
 
 /// Why asking ended.
@@ -207,7 +207,7 @@ async fn once(
     }
     let prover = OwnKey(gateway);
     let given = session.remote.resume(session.ticket.clone()).ask(&prover, &query).await?;
-    let answer = Seen::of(&given.bytes);
+    let answer = AnswerEvidence::of(&given.bytes);
     let documents = session.remote.documents(&given).await;
     let documents = documents.map_err(|error| Failure { error, answer: answer.clone() })?;
     // Up to 100 items and their chains: not beside what others wait for.

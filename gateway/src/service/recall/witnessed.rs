@@ -6,7 +6,7 @@ use crate::error::Error;
 use crate::service::witnesses::pinned;
 use crate::state::commits::Writing;
 use crate::state::gateway::Gateway;
-use crate::state::lies::Seen;
+use crate::state::lies::AnswerEvidence;
 use crate::state::remotes::Session;
 use crate::state::schema::{DEMANDS, OWED, PEERS, WALLET};
 use crate::state::witnessing::{Demand, Owed};
@@ -32,7 +32,7 @@ pub(super) struct Unwitnessed {
     pub(super) verdict: Verdict,
     pub(super) says: String,
     /// What its key signed.
-    pub(super) evidence: Option<Seen>,
+    pub(super) evidence: Option<AnswerEvidence>,
 }
 
 impl Unwitnessed {
@@ -43,7 +43,7 @@ impl Unwitnessed {
 
     /// Others are shown another history, or what it promised is not in the one that it shows.
     fn history(says: impl Into<String>, evidence: &str) -> Self {
-        let evidence = Seen::of(evidence.as_bytes());
+        let evidence = AnswerEvidence::of(evidence.as_bytes());
         Self { verdict: Verdict::Lied(Lie::History), says: says.into(), evidence }
     }
 }

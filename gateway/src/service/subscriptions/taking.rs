@@ -7,7 +7,7 @@ use crate::service::{Subscriptions, acks};
 use crate::state::commits::Writing;
 use crate::state::gateway::blocking;
 use crate::state::keyring::Keyring;
-use crate::state::lies::{self, Seen, Told};
+use crate::state::lies::{self, AnswerEvidence as Seen, PeerIncident as Told};
 use crate::state::listening::{self, StoredListening};
 use crate::state::refusals::{Counted, Refusals};
 use crate::state::replay::REMEMBERED;

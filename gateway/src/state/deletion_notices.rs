@@ -11,7 +11,7 @@ use serde_json::Value;
 
 /// What one grantee was told of a deletion, in one letter at most.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct StoredTold {
+pub(crate) struct StoredDeletionNotice {
     pub(crate) to: Did,
     pub(crate) items: Vec<ItemId>,
     pub(crate) state: ToldState,
@@ -26,43 +26,43 @@ pub(crate) struct StoredTold {
 ///
 /// # Errors
 /// [`Error::Store`], [`Error::Corrupt`].
-pub(crate) fn of(rows: &impl Rows, deletion: DeletionId) -> Result<Vec<StoredTold>, Error> {
-    let mut told = Vec::new();
+pub(crate) fn of(rows: &impl Rows, deletion: DeletionId) -> Result<Vec<StoredDeletionNotice>, Error> {
+    let mut notices = Vec::new();
     for number in 0_u32.. {
         match TOLD.get(rows, &(deletion, number))? {
-            Some(row) => told.push(row),
+            Some(row) => notices.push(row),
             None => break,
         }
     }
-    Ok(told)
+    Ok(notices)
 }
 
 impl Writing<'_, '_> {
-    /// Notes what a grantee was told of a deletion, as the so manieth.
-    pub(crate) fn note_told(
+    /// Stores what a grantee was told of a deletion, under the number that it has among its notices, from 0.
+    pub(crate) fn put_deletion_notice(
         &mut self,
         deletion: DeletionId,
         number: u32,
-        told: &StoredTold,
+        notice: &StoredDeletionNotice,
     ) -> Result<(), Error> {
-        if let Some(letter) = told.letter {
+        if let Some(letter) = notice.letter {
             TOLD_BY.put(self.tx, &letter, &(deletion, number))?;
         }
-        Ok(TOLD.put(self.tx, &(deletion, number), told)?)
+        Ok(TOLD.put(self.tx, &(deletion, number), notice)?)
     }
 
     /// Notes what became of a letter that told of a deletion.
-    pub(crate) fn settle_told(
+    pub(crate) fn settle_deletion_notice(
         &mut self,
         letter: LetterId,
         state: ToldState,
         receipt: Option<&Value>,
     ) -> Result<(), Error> {
         let Some(place) = TOLD_BY.get(self.tx, &letter)? else { return Ok(()) };
-        let Some(mut told) = TOLD.get(self.tx, &place)? else { return Ok(()) };
-        (told.state, told.since) = (state, self.now);
-        told.receipt = receipt.map(json::canonical_text).transpose()?;
+        let Some(mut notice) = TOLD.get(self.tx, &place)? else { return Ok(()) };
+        (notice.state, notice.since) = (state, self.now);
+        notice.receipt = receipt.map(json::canonical_text).transpose()?;
         TOLD_BY.delete(self.tx, &letter);
-        Ok(TOLD.put(self.tx, &place, &told)?)
+        Ok(TOLD.put(self.tx, &place, &notice)?)
     }
 }
