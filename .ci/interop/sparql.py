@@ -1,14 +1,19 @@
-"""The W3C's tests of the SPARQL 1.1 Protocol that only read, against the real program; its formats, read by rdflib.
+"""The W3C's tests of the SPARQL 1.1 Protocol that only read and of result formats, against the real program.
 
-`$OAP_MEMORY` is the program. The tests are those of `w3c/rdf-tests`, `sparql/sparql11/protocol/manifest.ttl`: 27 of 34,
-all but the seven that have an update done. Each is a request, and the status and the result that the manifest expects.
-The graphs of the tests are sources here: what an agent learned from an address is the graph of that name, and that
-address is a `brain:Source` in it.
+`$OAP_MEMORY` is the program; its formats are read by rdflib. The tests of the protocol are those of `w3c/rdf-tests`,
+`sparql/sparql11/protocol/manifest.ttl`: 27 of 34, all but the seven that have an update done. Each is a request, and
+the status and the result that the manifest expects. The graphs of the tests are sources here: what an agent learned
+from an address is the graph of that name, and that address is a `brain:Source` in it.
+
+The tests of result formats, all ten of `csv-tsv-res` and `json-res`, are in `gateway/tests/vectors/`, whose README says
+what they are.
 """
 
+import csv
 import http.client
 import io
 import json
+from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import urlencode, urlsplit
 
@@ -16,6 +21,10 @@ import rdflib
 from house import free_port, house
 from rdflib.namespace import RDF, RDFS, XSD
 from rdflib.query import Result
+from rdflib.term import BNode, Identifier, Literal, URIRef
+
+# Literals are what is written, and not another way to write their value.
+rdflib.NORMALIZE_LITERALS = False
 
 PATH = "/.well-known/brain/sparql"
 SECONDS = 60
@@ -25,8 +34,9 @@ DATA = [f"http://kasei.us/2009/09/sparql/data/data{number}.rdf" for number in ra
 FORM = "application/x-www-form-urlencoded"
 QUERY = "application/sparql-query"
 UPDATE = "application/sparql-update"
-BOOLEAN = {"application/sparql-results+json", "application/sparql-results+xml"}
-TABULAR = BOOLEAN | {"text/csv", "text/tab-separated-values"}
+JSON, CSV, TSV = "application/sparql-results+json", "text/csv", "text/tab-separated-values"
+BOOLEAN = {JSON, "application/sparql-results+xml"}
+TABULAR = BOOLEAN | {CSV, TSV}
 RDF_TYPES = {"text/turtle", "application/n-triples", "application/rdf+xml"}
 BOTH = f"ASK {{ <{DATA[1]}> a ?type . <{DATA[2]}> a ?type . }}"
 NAMED = f"GRAPH ?g1 {{ <{DATA[1]}> a ?type }} GRAPH ?g2 {{ <{DATA[2]}> a ?type }}"
@@ -37,6 +47,30 @@ INSERT { ?person foaf:givenName 'William' }
 WHERE {
     ?person foaf:givenName 'Bill'
 }"""
+VECTORS = Path(__file__).parents[2] / "gateway" / "tests" / "vectors" / "sparql-results.json"
+RESULTS = 10
+"""Tests of the W3C's two manifests of result formats."""
+TERMS = [
+    Literal('a "quote", a comma'),
+    Literal("\t a tab, \\ and \\t"),
+    Literal("line\nline\r\nline\rend"),
+    Literal(""),
+    Literal(" padded "),
+    Literal("<&> ]]> 日本語 🦀"),
+    Literal("tea", lang="en"),
+    Literal("true", datatype=XSD.boolean),
+    Literal("TRUE", datatype=XSD.boolean),
+    Literal("007", datatype=XSD.integer),
+    Literal("5", datatype=XSD.decimal),
+    Literal(".5", datatype=XSD.decimal),
+    Literal("1e3", datatype=XSD.double),
+    Literal("INF", datatype=XSD.double),
+    Literal("0.6", datatype=XSD.float),
+    Literal("2026-11-24T08:00:00Z", datatype=XSD.dateTime),
+    URIRef("https://page.example/a,b?c='d'&e=%22"),
+    None,
+]
+"""What formats have to quote, or may write in short. No negative number: rdflib 7.6.0 cannot read one in TSV."""
 AWKWARD = 'tea, "green" & white\n3 < 7, 日本語 🦀'
 
 
@@ -212,6 +246,88 @@ def formats(service: Service) -> None:
     assert str(described.value(service_of, sd.endpoint)).endswith(PATH), body
 
 
+Table = tuple[list[str], list[list[Identifier | None]]]
+
+
+def solutions(body: bytes, kind: str) -> Table:
+    """The variables and the rows as rdflib reads them, with blank nodes by number: their names say nothing."""
+    found = Result.parse(io.BytesIO(body), content_type=kind)
+    blank: list[BNode] = []
+
+    def named(term: Identifier | None) -> Identifier | None:
+        if not isinstance(term, BNode):
+            return term
+        if term not in blank:
+            blank.append(term)
+        return BNode(str(blank.index(term)))
+
+    return [str(name) for name in found.vars or []], [[named(term) for term in row] for row in found]
+
+
+def texts(table: Table) -> tuple[list[str], list[list[str]]]:
+    """All that CSV says of solutions."""
+    names, rows = table
+    return names, [["" if term is None else str(term) for term in row] for row in rows]
+
+
+def by_value(table: Table) -> Table:
+    """With one way to write a double: a result of the W3C's has `1.0e6` for what is `1.0E6` in its data."""
+    names, rows = table
+
+    def one(term: Identifier | None) -> Identifier | None:
+        return Literal(term.value) if isinstance(term, Literal) and term.datatype == XSD.double else term
+
+    return names, [[one(term) for term in row] for row in rows]
+
+
+def in_each(service: Service, query: str) -> dict[str, Table]:
+    """The solutions of a query in each format; every format says the same."""
+    found = {kind: solutions(service.query(query, kind), kind) for kind in sorted(TABULAR)}
+    for kind, table in found.items():
+        if kind == CSV:
+            assert texts(table) == texts(found[JSON]), (query, table, found[JSON])
+        else:
+            assert table == found[JSON], (query, kind, table, found[JSON])
+    return found
+
+
+def expected(vector: dict) -> Table:
+    """The solutions that the W3C expects, of a document in the format of the test."""
+    names, rows = vector["vars"], vector["rows"]
+    if vector["media_type"] == JSON:
+        document = json.dumps({"head": {"vars": names}, "results": {"bindings": rows}})
+    elif vector["media_type"] == TSV:
+        document = "".join("\t".join(line) + "\n" for line in [names, *rows])
+    else:
+        lines = io.StringIO()
+        csv.writer(lines).writerows([names, *rows])
+        document = lines.getvalue()
+    return solutions(document.encode(), vector["media_type"])
+
+
+def written(term: Identifier | None) -> str:
+    """A term as a list of VALUES has it."""
+    return "UNDEF" if term is None else term.n3().replace("\t", "\\t")
+
+
+def results(service: Service) -> None:
+    """The W3C's tests of result formats: what it expects in the format of each, and the same in the others."""
+    vectors = json.loads(VECTORS.read_bytes())
+    assert len({vector["test"] for vector in vectors}) == RESULTS, len(vectors)
+    for vector in vectors:
+        if "boolean" in vector:
+            for kind in BOOLEAN:
+                read = Result.parse(io.BytesIO(service.query(vector["query"], kind)), content_type=kind)
+                assert read.askAnswer is vector["boolean"], (vector["test"], kind)
+            continue
+        found = in_each(service, vector["query"])[vector["media_type"]]
+        assert found[1] and by_value(found) == by_value(expected(vector)), (vector["test"], found)
+    given = " ".join(f"({at} {written(term)})" for at, term in enumerate(TERMS))
+    query = f"SELECT ?at ?term WHERE {{ VALUES (?at ?term) {{ {given} }} }} ORDER BY ?at"
+    found = in_each(service, query)[JSON]
+    assert found == (["at", "term"], [[Literal(at), term] for at, term in enumerate(TERMS)]), found
+
+
 def main() -> None:
     """One agent learns and asks; another, who sees nothing of it, and somebody without a key, too."""
     assert len({asked.name for asked in TESTS}) == READING, len(TESTS)
@@ -226,6 +342,7 @@ def main() -> None:
             scout.tool("memory_learn", content=AWKWARD, source={"type": "web", "ref": "urn:x:y"}, scope="private")
             protocol(scout)
             formats(scout)
+            results(scout)
             nothing = Service(base, keys["other"]).query("ASK { ?s ?p ?o }", "application/sparql-results+json")
             assert json.loads(nothing)["boolean"] is False, nothing
             for key in (None, "oapk_none"):
@@ -235,7 +352,8 @@ def main() -> None:
         given = owner.run("audit", "injected", "--agent", "scout")
         assert any(answer["tool"] == "sparql" for answer in given["answers"]), given
         owner.run("audit", "verify")
-    print(f"SPARQL 1.1 Protocol: {len(TESTS)} of {READING} tests that only read; seven formats, as rdflib reads them")
+    print(f"SPARQL 1.1 Protocol: {len(TESTS)} of {READING} tests that only read; {RESULTS} tests of result formats")
+    print("seven formats, as rdflib reads them")
 
 
 if __name__ == "__main__":

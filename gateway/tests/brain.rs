@@ -2,6 +2,7 @@
 //! see; what is past is not in force; receipts name what was read.
 
 mod kept;
+mod results;
 
 use crate::common::*;
 use axum::body::Body;

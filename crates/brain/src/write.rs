@@ -15,15 +15,17 @@ struct Bounded {
     bytes: Vec<u8>,
     most: usize,
     full: bool,
+    xml: bool,
 }
 
 impl Write for Bounded {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if self.bytes.len() + bytes.len() > self.most {
+        let kept = if self.xml { returns(bytes) } else { bytes.into() };
+        if self.bytes.len() + kept.len() > self.most {
             self.full = true;
             return Err(io::Error::other("the answer is full"));
         }
-        self.bytes.extend_from_slice(bytes);
+        self.bytes.extend_from_slice(&kept);
         Ok(bytes.len())
     }
 
@@ -32,13 +34,23 @@ impl Write for Bounded {
     }
 }
 
+/// Carriage returns of XML as references: a reader takes one that stands there as itself for the end of a line (XML 1.0, section 2.11).
+fn returns(bytes: &[u8]) -> Cow<'_, [u8]> {
+    if !bytes.contains(&b'\r') {
+        return bytes.into();
+    }
+    let between: Vec<&[u8]> = bytes.split(|byte| *byte == b'\r').collect();
+    between.join(&b"&#13;"[..]).into()
+}
+
 /// Writes an outcome, in `most` bytes at most.
 ///
 /// # Errors
 ///
 /// [`Error::Answer`], where it is longer; [`Error::NotAcceptable`], where the format cannot hold it.
 pub fn write(outcome: &Outcome, format: Format, most: usize) -> Result<Vec<u8>, Error> {
-    let mut to = Bounded { bytes: Vec::new(), most, full: false };
+    let xml = matches!(format, Format::Results(QueryResultsFormat::Xml) | Format::Rdf(RdfFormat::RdfXml));
+    let mut to = Bounded { bytes: Vec::new(), most, full: false, xml };
     let written = match (outcome, format) {
         (Outcome::Boolean(yes), Format::Results(format)) => {
             QueryResultsSerializer::from_format(format).serialize_boolean_to_writer(&mut to, *yes).map(|_| ())
@@ -65,8 +77,7 @@ fn solutions(
     let serializer = QueryResultsSerializer::from_format(format);
     let mut serializer = serializer.serialize_solutions_to_writer(to, variables.to_vec())?;
     for row in rows {
-        let terms =
-            row.iter().map(|term| term.as_ref().map(|term| fit(term, format == QueryResultsFormat::Xml)));
+        let terms = row.iter().map(|term| term.as_ref().map(|term| fit_result(term, format)));
         let terms: Vec<Option<Cow<'_, Term>>> = terms.collect();
         let bound =
             variables.iter().zip(&terms).filter_map(|(variable, term)| Some((variable, term.as_deref()?)));
@@ -87,6 +98,17 @@ fn rdf(triples: &[Triple], format: RdfFormat, to: &mut Bounded) -> io::Result<()
         serializer.serialize_triple(oxrdf::TripleRef { object, ..triple.as_ref() })?;
     }
     serializer.finish().map(|_| ())
+}
+
+/// A term as a format of results can hold it. Of CSV the writer quotes literals alone: an IRI with a comma is written as its text, which is
+/// all that CSV says of either.
+fn fit_result(term: &Term, format: QueryResultsFormat) -> Cow<'_, Term> {
+    match term {
+        Term::NamedNode(node) if format == QueryResultsFormat::Csv && node.as_str().contains(',') => {
+            Cow::Owned(Literal::from(node.as_str()).into())
+        }
+        term => fit(term, format == QueryResultsFormat::Xml),
+    }
 }
 
 /// A term as a format can hold it: XML 1.0 has no way to write most control characters, which become U+FFFD.
