@@ -18,9 +18,10 @@
 //! | acknowledges what it never got | | | [`telling`] | | |
 //!
 //! Pushes: to receivers that misbehave [`pushing`]; forged, replayed and flooding ones `subscriptions::attacks`. Devices: `devices::attacks`.
-//! Witnesses and logs: `witnesses`, `witnesses::faces`.
+//! What the house looks up by itself of a grant's status: [`checked`]. Witnesses and logs: `witnesses`, `witnesses::faces`.
 
 mod arriving;
+mod checked;
 mod looking;
 mod pushing;
 mod recalled;

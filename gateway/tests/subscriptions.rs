@@ -3,6 +3,7 @@
 
 mod attacks;
 mod bounds;
+mod ended;
 mod house;
 mod passed_on;
 mod real;

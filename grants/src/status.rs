@@ -185,6 +185,23 @@ pub fn read(list: &str, documents: &dyn Documents, now: Timestamp) -> Result<Ver
     Ok(VerifiedList { issuer: issuer.id().clone(), address: claims.sub, issued_at, expires_at, bits })
 }
 
+/// Reads and checks a list that was fetched from an address.
+///
+/// # Errors
+/// [`StatusError`].
+pub fn read_at(
+    list: &str,
+    address: &str,
+    issuer: &DidDocument,
+    now: Timestamp,
+) -> Result<VerifiedList, StatusError> {
+    let list = read(list, issuer, now)?;
+    if list.address != address {
+        return Err(StatusError::Claim("sub"));
+    }
+    Ok(list)
+}
+
 /// Whether the grant at a place is revoked, according to a list that was fetched from an address.
 ///
 /// # Errors
@@ -196,9 +213,5 @@ pub fn is_revoked(
     issuer: &DidDocument,
     now: Timestamp,
 ) -> Result<bool, StatusError> {
-    let list = read(list, issuer, now)?;
-    if list.address != address {
-        return Err(StatusError::Claim("sub"));
-    }
-    list.is_revoked(place)
+    read_at(list, address, issuer, now)?.is_revoked(place)
 }

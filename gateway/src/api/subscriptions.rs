@@ -123,6 +123,8 @@ closed_enum! {
         Void = "void",
         /// The granter's gateway refused it.
         Refused = "refused",
+        /// The granter's gateway says that it is over there, and not why.
+        Ended = "ended",
     }
 }
 

@@ -109,7 +109,7 @@ pub const AMONG_GATEWAYS: &[Limit] = &[
         "turns::AT_ONCE",
         turns::AT_ONCE,
         "gateways",
-        "gateways that are written to at once, or asked for subscriptions, each for one thing at a time",
+        "gateways that are written to at once, or asked for subscriptions, or for status lists, each for one thing at a time",
     ),
     count("letters::PASS", letters::PASS, "letters", "letters that one pass over the outbox tries"),
     count("letters::PASS_EACH", letters::PASS_EACH, "letters", "those of them to one gateway"),
@@ -122,7 +122,7 @@ pub const AMONG_GATEWAYS: &[Limit] = &[
     seconds(
         "turns::TURN",
         turns::TURN,
-        "letters to one gateway in a pass, or asking it for subscriptions, after which no other is begun",
+        "letters to one gateway in a pass, or asking it for subscriptions or status lists, after which no other is begun",
     ),
     count(
         "wallet::MAX_ASKED",
@@ -135,6 +135,23 @@ pub const AMONG_GATEWAYS: &[Limit] = &[
         wallet::MAX_WALLET,
         "grants",
         "grants of others that are kept; beyond it 409, and their gateways are told to come later",
+    ),
+    seconds(
+        "wallet::CHECKED_EVERY",
+        wallet::CHECKED_EVERY,
+        "between two looks of the gateway's own at where the grants of one granter in the wallet stand",
+    ),
+    count(
+        "wallet::MAX_CHECKED",
+        wallet::MAX_CHECKED,
+        "granters",
+        "whose status lists one pass asks for; the others are in the next one",
+    ),
+    count(
+        "wallet::MAX_LISTS",
+        wallet::MAX_LISTS,
+        "lists",
+        "those of one granter in a pass; the others are in the next one of this granter",
     ),
     count(
         "refusals::MAX_PUSHES",
@@ -196,6 +213,16 @@ pub const AMONG_GATEWAYS: &[Limit] = &[
         listening::MAX_LISTENING,
         "subscriptions",
         "the owner's own; beyond it the oldest that is over goes, and 409 where none is",
+    ),
+    seconds(
+        "listening::ASKED_EVERY",
+        listening::ASKED_EVERY,
+        "in which nothing is heard of a subscription of the owner's, until its granter is asked whether it stands, and between two such questions",
+    ),
+    seconds(
+        "listening::ASKED_AGAIN",
+        listening::ASKED_AGAIN,
+        "until a granter is asked that again which did not answer",
     ),
     count(
         "listening::MAX_UNSETTLED",

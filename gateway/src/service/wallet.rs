@@ -1,11 +1,13 @@
 //! What this owner asks others for, and the grants that others gave (protocol section 13.3).
 
+mod checking;
+
 use crate::api::Document;
 use crate::api::access::{
     AnswerNote, AskedInfo, AskedList, NewAsked, ReadingInfo, ReceivedInfo, ReceivedList,
 };
 use crate::api::document::Signed;
-use crate::error::{Conflict, Error, MemberError, Unavailable};
+use crate::error::{Conflict, Error, MemberError};
 use crate::service::{Wallet, acks};
 use crate::state::commits::Writing;
 use crate::state::outbox::{self, LetterState};
@@ -20,18 +22,13 @@ use oap_federation::{Content, Outcome};
 use oap_grants::evidence::TermsError;
 use oap_grants::exchange::MAX_CHAIN;
 use oap_grants::grant::{StatusIndex, UnverifiedGrant};
-use oap_grants::status;
 use oap_grants::{Grant, GrantState, SignedGrant, evidence};
-use oap_identity::outgoing::{Allowance, StatusCode};
 use oap_identity::signed::UnverifiedSignature;
 use oap_identity::{AskId, Did, DidDocument, Hash, json};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
-
-/// What a status list may take: that of every grant there can be, not compressed at all.
-const STATUS_LIST: Allowance = Allowance { bytes: 64 << 10, time: Duration::from_secs(10) };
 
 /// A granter tells that a request is over.
 pub(crate) fn told(
@@ -379,37 +376,6 @@ impl Wallet<'_> {
             Ok(signature) => self.0.document_with(signer, signature.kid(), Duration::ZERO).await,
             Err(_) => self.0.document(signer).await,
         }
-    }
-
-    /// Looks up the state of a grant in its granter's status list, and notes it.
-    ///
-    /// # Errors
-    /// [`Error::NotFound`], [`Error::Resolve`]; [`Error::Unavailable`] where there is no list that holds.
-    pub async fn check(self, owner: &Owner<impl Permits<Admin>>, hash: Hash) -> Result<ReceivedInfo, Error> {
-        let (_, grant) = WALLET.get(&self.0.store, &hash)?.ok_or(Error::NotFound)?.document()?;
-        let no_list = || Error::Unavailable(Unavailable::StatusList);
-        let place = place_of(&grant, &rows::above(&self.0.store, &hash)?)?.ok_or_else(no_list)?;
-        let answer = self.0.resolver.get(&place.uri, STATUS_LIST).await.map_err(|_| no_list())?;
-        if answer.status != StatusCode::OK {
-            return Err(no_list());
-        }
-        let list = String::from_utf8(answer.body).map_err(|_| no_list())?;
-        // Its key may be newer than what is remembered of the granter.
-        let kid = status::claimed_key(list.trim()).map_err(|_| no_list())?;
-        let granter = self.0.document_with(&grant.granter.principal, &kid, Duration::ZERO).await?;
-        let now = self.0.clock.now();
-        let revoked = status::is_revoked(list.trim(), place.idx, &place.uri, &granter, now);
-        let revoked = revoked.map_err(|_| no_list())?;
-        let noted = move |w: &mut Writing<'_, '_>| {
-            let mut received = WALLET.get(w.tx, &hash)?.ok_or(Error::NotFound)?;
-            received.checked_at = Some(w.now);
-            if revoked {
-                received.revoked_at.get_or_insert(w.now);
-            }
-            Ok(WALLET.put(w.tx, &hash, &received)?)
-        };
-        self.0.commit_as(owner, noted).await?;
-        self.show(owner, hash)
     }
 
     /// Removes a grant from the wallet. Its granter is not told, and what was read under it is read.

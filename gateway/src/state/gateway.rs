@@ -21,11 +21,13 @@ use crate::state::heads::Heads;
 use crate::state::heard::Heard;
 use crate::state::jobs::Jobs;
 use crate::state::keyring::{Keyring, StoredKeys};
+use crate::state::listening::ASKED_EVERY;
 use crate::state::lockdown;
 use crate::state::outbox::Outbox;
 use crate::state::own_home::OwnHome;
 use crate::state::proving::Proving;
 use crate::state::published::{conformance_in_force, last_memorization_audit, publish};
+use crate::state::put_off::PutOff;
 use crate::state::refusals::Refusals;
 use crate::state::remotes::Remotes;
 use crate::state::replay::UsedProofs;
@@ -35,13 +37,14 @@ use crate::state::subscriptions::Schedule;
 use crate::state::tips;
 use crate::state::views::Views;
 use crate::state::waiting::Waiting;
+use crate::state::wallet::CHECKED_EVERY;
 use crate::system::config::Config;
 use crate::system::tasks;
 use arc_swap::ArcSwap;
 use oap_exchange::gate::Sanctions;
 use oap_grants::CheckedTokens;
 use oap_identity::resolve::Resolver;
-use oap_identity::{Clock, Did, DidDocument, Hash, Kid, Random, random};
+use oap_identity::{Clock, Did, DidDocument, Hash, Kid, Random, SubscriptionId, random};
 use oap_memory::Profile;
 use oap_store::Store;
 use rayon::prelude::*;
@@ -119,6 +122,10 @@ pub struct Gateway {
     pub(crate) confirmed: Confirmed,
     /// What is pushed to grantees, and when.
     pub(crate) subscriptions: Schedule,
+    /// When the granters of the owner's own subscriptions are asked whether these stand.
+    pub(crate) asked_whether: PutOff<SubscriptionId>,
+    /// When granters are asked where their grants in the wallet stand.
+    pub(crate) status_lists: PutOff<Did>,
     /// Other gateways that are asked.
     pub(crate) remotes: Remotes,
     /// The turn of whoever asks a device of the owner's.
@@ -227,6 +234,8 @@ impl Gateway {
             heard: Heard::load(&store)?,
             confirmed: Confirmed::default(),
             subscriptions: Schedule::load(&store, clock.now())?,
+            asked_whether: PutOff::new(ASKED_EVERY),
+            status_lists: PutOff::new(CHECKED_EVERY),
             remotes: Remotes::default(),
             pulling: Mutex::default(),
             proving: Proving::default(),

@@ -2,12 +2,14 @@
 
 use crate::error::{Conflict, Error};
 use crate::state::commits::Writing;
+use crate::state::put_off::is_recent;
 use crate::state::schema::{LISTENING, LISTENING_ENDS, WALLET};
 use oap_federation::push::Push;
 use oap_identity::{Did, Hash, ItemId, SubscriptionId, Timestamp};
 use oap_store::Range;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 pub use crate::api::subscriptions::HeldEnd;
 
@@ -16,6 +18,12 @@ pub const MAX_LISTENING: usize = 1_000;
 
 /// Most items that are remembered of pushes whose reply may have been lost.
 pub const MAX_UNSETTLED: usize = 1_000;
+
+/// After how long in which nothing was heard of a subscription its granter's gateway is asked whether it stands, and how often.
+pub const ASKED_EVERY: Duration = Duration::from_secs(86_400);
+
+/// When it is asked again where it did not answer.
+pub const ASKED_AGAIN: Duration = Duration::from_secs(3600);
 
 /// A subscription of this owner's, as it is stored.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -44,6 +52,12 @@ pub(crate) struct StoredListening {
 }
 
 impl StoredListening {
+    /// Whether its granter's gateway was not heard of for so long that it is asked whether the subscription stands.
+    pub(crate) fn is_silent(&self, now: Timestamp) -> bool {
+        let heard = [self.begun_at, self.heard_at];
+        !heard.into_iter().flatten().any(|at| is_recent(at, ASKED_EVERY, now))
+    }
+
     /// Counts what a push says became of items. `shown` has the hashes of the chains of those that came or changed.
     pub(crate) fn count(&mut self, push: &Push, shown: &BTreeMap<ItemId, Hash>, now: Timestamp) {
         if push.after >= self.sequence {

@@ -44,6 +44,7 @@ pub mod peers;
 pub(crate) mod policy;
 pub mod proving;
 pub(crate) mod published;
+pub(crate) mod put_off;
 pub mod refusals;
 pub mod remotes;
 pub mod repeatable;

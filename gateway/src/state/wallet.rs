@@ -14,11 +14,19 @@ use oap_identity::{AskId, Did, Hash, LetterId, Timestamp};
 use oap_store::Rows;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use std::time::Duration;
 
 /// Most requests that are kept of what this owner asked; beyond it the oldest that are over go.
 pub const MAX_ASKED: usize = 1_000;
 /// Most grants of others that are kept.
 pub const MAX_WALLET: usize = 1_000;
+
+/// How often a granter is asked where its grants stand.
+pub const CHECKED_EVERY: Duration = Duration::from_secs(3600);
+/// Most granters that one pass over the wallet asks.
+pub const MAX_CHECKED: usize = 64;
+/// Most status lists of one granter that a pass reads: all of its grants are in one, as a rule.
+pub const MAX_LISTS: usize = 4;
 
 /// A request of this owner's, as it is stored.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

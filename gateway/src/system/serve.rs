@@ -5,7 +5,8 @@ use crate::http::App;
 use crate::http::front::{Connections, Deadlines, Front};
 use crate::service::sweep::INTERVAL;
 use crate::service::{
-    Deletions, Devices, Letters, Lockdowns, Peers, Subscriptions, Tools, Witnesses, devices, peers, witnesses,
+    Deletions, Devices, Letters, Lockdowns, Peers, Subscriptions, Tools, Wallet, Witnesses, devices, peers,
+    witnesses,
 };
 
 use crate::state::gateway::Gateway;
@@ -95,6 +96,7 @@ pub(crate) async fn sweep(gateway: Arc<Gateway>, app: App) {
         send_letters(gateway.clone()),
         push_changes(gateway.clone()),
         watch_peers(gateway.clone()),
+        watch_wallet(gateway.clone()),
         follow_devices(gateway.clone()),
         grow_log(gateway)
     );
@@ -181,6 +183,19 @@ async fn watch_peers(gateway: Arc<Gateway>) {
             Ok(0) => {}
             Ok(looked_at) => tracing::debug!(looked_at, "peers"),
             Err(error) => tracing::error!(%error, "looking at peers failed"),
+        }
+    }
+}
+
+/// Asks where the grants of the wallet stand that are due, for ever.
+async fn watch_wallet(gateway: Arc<Gateway>) {
+    let mut ticks = tokio::time::interval(INTERVAL);
+    loop {
+        ticks.tick().await;
+        match Wallet(&gateway).check_due().await {
+            Ok(0) => {}
+            Ok(lists) => tracing::debug!(lists, "received grants"),
+            Err(error) => tracing::error!(%error, "looking up received grants failed"),
         }
     }
 }

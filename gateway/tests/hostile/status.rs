@@ -8,7 +8,7 @@ use oap_identity::{GrantId, ScopedDid};
 use oap_memory::{Filter, TrustLevel};
 use std::collections::BTreeSet;
 
-const LIST: &str = "/oap/memory/status";
+pub(super) const LIST: &str = "/oap/memory/status";
 
 /// A grant of a peer's to the principal of these tests, with its place in the peer's list.
 pub(super) fn grant(world: &World, peer: &PlayedPeer, idx: u32) -> SignedGrant {

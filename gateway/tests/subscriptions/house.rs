@@ -30,6 +30,8 @@ pub const DEAF: u8 = 2;
 pub const STALE: u8 = 3;
 /// It takes what it is asked, and says nothing before it is something else.
 pub const SILENT: u8 = 4;
+/// What stands before it knows nothing of subscribing.
+pub const STRAY: u8 = 5;
 
 /// A push as it came.
 #[derive(Clone)]
@@ -89,6 +91,9 @@ async fn answer(inner: Router, door: Arc<Door>, request: Request) -> Response {
     let state = door.until(state).await;
     if state == DOWN {
         return StatusCode::SERVICE_UNAVAILABLE.into_response();
+    }
+    if state == STRAY && target == "/oap/memory/subscribe" {
+        return StatusCode::NOT_FOUND.into_response();
     }
     if !target.starts_with("/oap/peer/push/") {
         return inner.oneshot(request).await.unwrap();

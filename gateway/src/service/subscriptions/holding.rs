@@ -9,7 +9,7 @@ use crate::service::recall::asking::{OwnKey, session};
 use crate::service::turns::{TURN, by_turns};
 use crate::state::commits::Writing;
 use crate::state::erasures::Unsubscribed;
-use crate::state::listening::{self, HeldEnd, StoredListening};
+use crate::state::listening::{self, ASKED_AGAIN, ASKED_EVERY, HeldEnd, StoredListening};
 use crate::state::owner::Owner;
 use crate::state::owner::mark::{Admin, Permits};
 use crate::state::schema::{LISTENING, WALLET};
@@ -19,7 +19,7 @@ use oap_federation::push::{NewSubscription, PushTo};
 use oap_identity::{Did, Hash, SubscriptionId};
 use oap_manifest::path;
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use tokio::time::Instant;
 
 impl Subscriptions<'_> {
@@ -73,24 +73,29 @@ impl Subscriptions<'_> {
         NewSubscription { subscription: id, window, push: Some(PushTo { url }) }
     }
 
-    /// Asks the granters' gateways again that could not be reached, once each, and ends what is under a grant that is over; how many
+    /// Asks the granters' gateways again that could not be reached, once each, and those of which nothing was heard for
+    /// [`ASKED_EVERY`]: a granter that ends a subscription does not say so by itself. Ends what is under a grant that is over. How many
     /// subscriptions that were.
     ///
     /// # Errors
     /// [`Error::Store`], [`Error::Corrupt`].
     pub async fn ask_again(self) -> Result<usize, Error> {
         let (mut over, mut waiting): (_, BTreeMap<Did, Vec<SubscriptionId>>) = (Vec::new(), BTreeMap::new());
+        let (mut live, now) = (BTreeSet::new(), self.0.clock.now());
         for row in LISTENING.scan(&self.0.store) {
             let (id, row) = row?;
             if row.ended_at.is_some() {
                 continue;
             }
+            live.insert(id);
+            let is_doubted = row.is_silent(now) && self.0.asked_whether.is_due(&id, now);
             if !self.holds(&row)? {
                 over.push((id, row.grant));
-            } else if row.begun_at.is_none() {
+            } else if row.begun_at.is_none() || is_doubted {
                 waiting.entry(row.granter).or_default().push(id);
             }
         }
+        self.0.asked_whether.retain(|id| live.contains(id));
         let ended = over.len();
         for (id, grant) in over {
             self.settle(move |w| end_if_over(w, id, grant)).await?;
@@ -126,7 +131,8 @@ impl Subscriptions<'_> {
     }
 
     /// Asks the granter's gateway for a subscription. One that it refuses is over, as one whose grant is; one that cannot be asked for
-    /// waits. That it is asked for twice changes nothing there.
+    /// waits. That it is asked for twice changes nothing there; so one that was made is asked for again to learn whether it stands. It is
+    /// over where its granter has it no more, and goes on whatever else is answered: what is refused for a while is not over.
     async fn ask(self, id: SubscriptionId) -> Result<(), Error> {
         let row = LISTENING.get(&self.0.store, &id)?.filter(|row| row.ended_at.is_none());
         let Some(row) = row else { return Ok(()) };
@@ -140,7 +146,16 @@ impl Subscriptions<'_> {
         let above = wallet::above(&self.0.store, &row.grant)?;
         let grant = Grant { hash: row.grant, granter: row.granter, document, above };
         let body = serde_json::to_value(self.wanted(id, row.window))?;
-        match self.call(&grant, path::SUBSCRIBE, &body).await {
+        let called = self.call(&grant, path::SUBSCRIBE, &body).await;
+        if row.begun_at.is_some() {
+            let again = if called == Called::Unreachable { ASKED_AGAIN } else { ASKED_EVERY };
+            self.0.asked_whether.put_off(id, now, again);
+            if called == Called::Gone {
+                self.0.commit_own(move |w| listening::end(w, id, HeldEnd::Ended).map(drop)).await?;
+            }
+            return Ok(());
+        }
+        match called {
             Called::Done => {
                 let begun = move |w: &mut Writing<'_, '_>| {
                     let Some(mut row) = LISTENING.get(w.tx, &id)? else { return Ok(()) };
@@ -149,7 +164,7 @@ impl Subscriptions<'_> {
                 };
                 self.0.commit_own(begun).await
             }
-            Called::Refused => {
+            Called::Gone | Called::Refused => {
                 self.0.commit_own(move |w| listening::end(w, id, HeldEnd::Refused).map(drop)).await?;
                 Err(Error::Conflict(Conflict::SubscriptionRefused))
             }
@@ -202,6 +217,10 @@ impl Subscriptions<'_> {
                 match error {
                     // There is room again in a minute.
                     ClientError::Refused { status: 429, .. } => Called::Unreachable,
+                    // Said by the gateway itself, and not by what stands before it.
+                    ClientError::Refused { status: 404 | 409, code, .. } if is_of_gateway(&code) => {
+                        Called::Gone
+                    }
                     ClientError::Refused { status: 400..=499, .. } => Called::Refused,
                     _ => Called::Unreachable,
                 }
@@ -233,9 +252,17 @@ fn end_if_over(w: &mut Writing<'_, '_>, id: SubscriptionId, grant: Hash) -> Resu
     if is_held(w, grant)? { Ok(()) } else { listening::end_with_grant(w, id).map(drop) }
 }
 
+/// Whether a gateway refuses with this code what it does not have, or has otherwise.
+fn is_of_gateway(code: &str) -> bool {
+    matches!(code, "not_found" | "conflict")
+}
+
 /// What came of asking another gateway for something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Called {
     Done,
+    /// It is not there any more, or is something else there.
+    Gone,
     Refused,
     /// It may be done later.
     Unreachable,
