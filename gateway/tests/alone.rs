@@ -1,5 +1,5 @@
 //! What is not to run beside the other tests: `limits` sets the umask of the process, `limits` and `meanwhile` serve in it, after which a panic
-//! tells its place alone, and `time` measures. `time` is last by name, so that nothing else runs meanwhile.
+//! tells its place alone, and `time` and `time_live` measure. These are last by name, so that nothing else runs meanwhile.
 
 mod common;
 mod limits;
@@ -9,3 +9,5 @@ mod program;
 mod target;
 #[path = "attacks/time.rs"]
 mod time;
+#[path = "attacks/time_live.rs"]
+mod time_live;

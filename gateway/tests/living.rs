@@ -115,7 +115,8 @@ async fn apply(world: &World, owner: &Owner<Admin>, known: &mut Vec<ItemId>, cha
             world.owner("POST", "/oap/owner/contexts", Some(&context)).await.ok();
         }
         Change::Context(false) => {
-            drop(world.owner("DELETE", "/oap/owner/contexts/personal", None).await);
+            // Where there is none it is not found.
+            drop(world.owner("POST", "/oap/owner/contexts/personal/remove", None).await);
         }
         Change::Bridge => bridge(world, "shared", 20).await,
         Change::Time(hours) => world.clock.advance(*hours * HOUR),
@@ -329,6 +330,39 @@ async fn what_a_grantee_may_not_see_leaves_their_view_alone() {
     world.capture(&[note("green tea", &["shared"])]).await;
     let (after, _) = work(&world, &grantee, &token).await;
     assert_eq!(after, ViewWork { steps: before.0.steps + 1, ..before.0 });
+}
+
+/// What the gates keep back goes from a view, and comes back, without its being built anew.
+#[tokio::test]
+async fn a_view_follows_what_the_owner_owes() {
+    let world = World::new().await;
+    let owner = world.proved().await;
+    let mut elsewhere = note("tea at work", &["shared"]);
+    elsewhere["scope_id"] = json!("work");
+    world.capture(&[note("tea", &["shared"]), note("tea under seal", &["sealed"]), elsewhere]).await;
+    let grantee = agent(2);
+    bridge(&world, "nothing", 1000).await;
+    let grant = world.issue(&wide(&world, &grantee)).await;
+    let token = world.token(&grantee, &grant).await;
+    let query = json!({"query": "tea"});
+    let found = async || {
+        let answer = world.query(&grantee, &token, &query).await.ok();
+        let (ViewWork { builds, steps }, _) = world.gateway.view_work();
+        let decision = answer["receipt"]["policy_decisions"][0]["id"].as_str().unwrap();
+        let path = format!("/oap/owner/decisions/{decision}");
+        let said = world.owner("GET", &path, None).await.ok()["explanation"].as_str().unwrap().to_owned();
+        (texts(&answer).len(), builds, steps, said)
+    };
+    let (items, builds, steps, said) = found().await;
+    assert_eq!((items, said.as_str()), (2, "scope.no_bridge (1); 2 passed, 1 withheld"));
+    for (change, items, more, said) in [
+        (Change::Context(true), 1, 0, "scope.no_bridge (1), ccc.nda (1); 1 passed, 2 withheld"),
+        (Change::Bridge, 2, 1, "scope.bridge (1), ccc.nda (1); 2 passed, 1 withheld"),
+        (Change::Context(false), 3, 2, "scope.bridge (1); 3 passed, 0 withheld"),
+    ] {
+        apply(&world, &owner, &mut Vec::new(), &change).await;
+        assert_eq!(found().await, (items, builds, steps + more, said.to_owned()), "{change:?}");
+    }
 }
 
 /// What is erased is out of the memory at once, and not when somebody asks again.

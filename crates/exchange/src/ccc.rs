@@ -242,6 +242,14 @@ impl Ccc {
         Ok(ccc)
     }
 
+    /// When what is in it begins and ends, in no order.
+    pub(crate) fn turns(&self) -> impl Iterator<Item = Timestamp> {
+        let ndas = self.active_ndas.iter().flat_map(|nda| [nda.valid_from.begins(), nda.valid_until.ends()]);
+        let competes = self.non_competes.iter().map(|promise| promise.valid_until.ends());
+        let solicits = self.non_solicits.iter().filter_map(|promise| promise.valid_until.map(Day::ends));
+        ndas.chain(competes).chain(solicits)
+    }
+
     /// Whether the scope is privileged: no bridge leads out of it (RFC 0006 section 3.6).
     #[must_use]
     pub fn is_privileged(&self) -> bool {

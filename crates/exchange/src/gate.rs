@@ -86,7 +86,7 @@ impl Rule {
 pub type Sanctions = BTreeMap<SanctionsList, BTreeSet<String>>;
 
 /// What the owner owes, and which bridges hold: the same for every grantee.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct Obligations {
     /// The contexts, by scope.
@@ -94,6 +94,28 @@ pub struct Obligations {
     /// The bridges that were signed and not taken back.
     pub bridges: Vec<Bridge>,
     pub sanctions: Arc<Sanctions>,
+}
+
+impl Obligations {
+    /// Those of them that a gate before a destination asks: contexts of the scopes that are selected from, of the grant's own, and
+    /// with a wall at one of them; bridges from one of them to it. Lists are whole or not there.
+    fn before(&self, destination: &Destination) -> Self {
+        let Destination { scope: to, selected, .. } = destination;
+        let is_wall = |side: &String| selected.iter().any(|scope| scope.as_str() == side);
+        let asked = |scope: &ScopeId, ccc: &Ccc| {
+            scope == to
+                || selected.contains(scope)
+                || ccc.chinese_walls.iter().any(|wall| wall.between.iter().any(is_wall))
+        };
+        let contexts = self.contexts.iter().filter(|(scope, ccc)| asked(scope, ccc));
+        let contexts: BTreeMap<ScopeId, Ccc> =
+            contexts.map(|(scope, ccc)| (scope.clone(), ccc.clone())).collect();
+        let bridges =
+            self.bridges.iter().filter(|b| b.to_scope == *to && selected.contains(&b.from_scope)).cloned();
+        let screened = contexts.values().any(|ccc| !ccc.sanctions_screening.is_empty());
+        let sanctions = if screened { self.sanctions.clone() } else { Arc::default() };
+        Self { bridges: bridges.collect(), contexts, sanctions }
+    }
 }
 
 /// Whom a gate stands before.
@@ -105,6 +127,8 @@ pub(crate) struct Destination {
     pub(crate) own_agent: bool,
     /// The scope that the grant was given under.
     pub(crate) scope: ScopeId,
+    /// The scopes whose items the grant selects.
+    pub(crate) selected: Vec<ScopeId>,
     /// Whether the owner consented to this very grant.
     pub(crate) consented: bool,
     /// Whether what the grant shows identifies nobody but through an item's subject.
@@ -179,6 +203,7 @@ impl Report {
 /// Both gates, before one destination at one time.
 #[derive(Debug, Clone)]
 pub(crate) struct Gate {
+    /// Nothing that is not asked here: what else the owner owes must not even tell by when a view is built anew.
     obligations: Obligations,
     destination: Destination,
     now: Timestamp,
@@ -186,8 +211,19 @@ pub(crate) struct Gate {
 
 impl Gate {
     /// The gates as they stand now.
-    pub(crate) const fn new(obligations: Obligations, destination: Destination, now: Timestamp) -> Self {
-        Self { obligations, destination, now }
+    pub(crate) fn new(obligations: &Obligations, destination: Destination, now: Timestamp) -> Self {
+        Self { obligations: obligations.before(&destination), destination, now }
+    }
+
+    /// The gates before the same destination, by what the owner owes now; `None` where nothing changed that they ask.
+    pub(crate) fn changed(&self, obligations: &Obligations, consented: bool, now: Timestamp) -> Option<Self> {
+        let destination = Destination { consented, ..self.destination.clone() };
+        let gate = Self::new(obligations, destination, now);
+        // Only a context asks for consent.
+        let asks = !gate.obligations.contexts.is_empty();
+        let is_other = gate.obligations != self.obligations
+            || (asks && gate.destination.consented != self.destination.consented);
+        is_other.then_some(gate)
     }
 
     /// What the gates decide of an item.
@@ -216,12 +252,11 @@ impl Gate {
         Judgement { rules, outcome, passes }
     }
 
-    /// When what the gates decide may change by itself: the end of a bridge, or of the day where a context has
-    /// days in it.
+    /// When what the gates decide may change by itself: the end of a bridge, or a day that a context names.
     pub(crate) fn ends(&self) -> Option<Timestamp> {
-        let bridges = self.obligations.bridges.iter().map(|b| b.valid_until).filter(|end| *end > self.now);
-        let contexts = !self.obligations.contexts.is_empty();
-        bridges.chain(contexts.then(|| self.now.next_day())).min()
+        let bridges = self.obligations.bridges.iter().map(|bridge| bridge.valid_until);
+        let days = self.obligations.contexts.values().flat_map(Ccc::turns);
+        bridges.chain(days).filter(|end| *end > self.now).min()
     }
 
     fn is_anonymous(&self, head: &Head) -> bool {
@@ -380,8 +415,8 @@ mod tests {
         }
     }
 
-    /// The rules that fire for an item of the scope `personal` before these grantees, at a time.
-    fn fired(context: &Value, grantees: &[&str], at: &str) -> BTreeSet<Rule> {
+    /// The gates of a context of the scope `personal` before these grantees, at a time.
+    fn gate(context: &Value, grantees: &[&str], at: &str) -> Gate {
         let mut context = context.clone();
         context["ccc_version"] = json!("1.0");
         context["scope_id"] = json!("personal");
@@ -391,11 +426,17 @@ mod tests {
             grantees: grantees.iter().map(|name| did(name)).collect(),
             own_agent: false,
             scope: "personal".parse().unwrap(),
+            selected: vec!["personal".parse().unwrap()],
             consented: false,
             anonymous: false,
             shows_subject: false,
         };
-        Gate::new(obligations, destination, at.parse().unwrap()).judge(&head("personal")).rules
+        Gate::new(&obligations, destination, at.parse().unwrap())
+    }
+
+    /// The rules that fire for an item of that scope.
+    fn fired(context: &Value, grantees: &[&str], at: &str) -> BTreeSet<Rule> {
+        gate(context, grantees, at).judge(&head("personal")).rules
     }
 
     /// What holds until a day holds to its last millisecond, and from a day on from its first.
@@ -419,6 +460,31 @@ mod tests {
         assert!(fired(&nda, &["b"], "2026-05-01T00:00:00.000Z").contains(&Rule::Nda));
     }
 
+    /// A gate may decide otherwise by itself on the days that a context names, and on no others.
+    #[test]
+    fn a_gate_ends_with_what_it_asks() {
+        let nda = json!({"active_ndas": [{
+            "id": "n", "counterparties": ["did:web:other.example"], "jurisdiction": "DE", "type": "mutual",
+            "valid_from": "2026-05-01", "valid_until": "2026-05-02", "document_hash": format!("sha256:{}", "0".repeat(64)),
+        }]});
+        let compete = json!({"non_competes": [
+            {"ex_employer": "did:web:other.example", "scope": "x", "valid_until": "2026-05-02"},
+        ]});
+        let solicit = json!({"non_solicits": [{"valid_until": "2026-05-02"}, {}]});
+        let (begins, ends) = ("2026-05-01T00:00:00.000Z", "2026-05-03T00:00:00.000Z");
+        for (context, at, expected) in [
+            (&nda, "2026-04-20T12:00:00Z", Some(begins)),
+            (&nda, "2026-05-01T00:00:00Z", Some(ends)),
+            (&compete, "2026-04-20T12:00:00Z", Some(ends)),
+            (&solicit, "2026-04-20T12:00:00Z", Some(ends)),
+            (&solicit, "2026-05-03T00:00:00Z", None),
+            (&json!({}), "2026-04-20T12:00:00Z", None),
+        ] {
+            let expected = expected.map(|at| at.parse::<Timestamp>().unwrap());
+            assert_eq!(gate(context, &["b"], at).ends(), expected, "{context} at {at}");
+        }
+    }
+
     /// One of those through whose hands a grant came is enough.
     #[test]
     fn a_wall_before_one_of_the_grantees_is_a_wall() {
@@ -438,6 +504,72 @@ mod tests {
             }]});
             assert_eq!(Ccc::parse(context).is_ok(), is, "{text}");
         }
+    }
+
+    /// What a gate does not ask is not with it, so that a change of that is none.
+    #[test]
+    fn a_gate_has_what_it_asks() {
+        let context = |scope: &str, more: Value| {
+            let mut context = json!({"ccc_version": "1.0", "scope_id": scope});
+            context.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            (scope.parse::<ScopeId>().unwrap(), Ccc::parse(context).unwrap())
+        };
+        let bridge = |from: &str, to: &str| Bridge {
+            bridge_id: oap_identity::BridgeId::from_bytes([1; 16]),
+            principal: did("user"),
+            from_scope: from.parse().unwrap(),
+            to_scope: to.parse().unwrap(),
+            data_categories: vec!["a".to_owned()],
+            issued_at: "2026-04-01T00:00:00Z".parse().unwrap(),
+            valid_until: "2026-06-01T00:00:00Z".parse().unwrap(),
+            revocable: true,
+        };
+        let destination = Destination {
+            grantees: vec![did("b")],
+            own_agent: false,
+            scope: "personal".parse().unwrap(),
+            selected: ["personal", "work"].map(|scope| scope.parse().unwrap()).to_vec(),
+            consented: false,
+            anonymous: false,
+            shows_subject: false,
+        };
+        let now: Timestamp = "2026-05-01T12:00:00Z".parse().unwrap();
+        let gate = Gate::new(&Obligations::default(), destination, now);
+        assert!(gate.changed(&Obligations::default(), true, now).is_none(), "nobody asks for consent");
+        let wall =
+            |side: &str| json!({"chinese_walls": [{"between": [side, "did:web:b.example"], "reason": "x"}]});
+        for (asked, (scope, ccc)) in [
+            (true, context("personal", json!({}))),
+            (true, context("work", json!({}))),
+            (true, context("clinic", wall("work"))),
+            (false, context("clinic", wall("club"))),
+            (false, context("clinic", json!({"embargo_list": ["did:web:b.example"]}))),
+        ] {
+            let obligations =
+                Obligations { contexts: [(scope.clone(), ccc)].into(), ..Obligations::default() };
+            let changed = gate.changed(&obligations, false, now);
+            assert_eq!(changed.is_some(), asked, "{scope}");
+            if let Some(gate) = changed {
+                assert!(gate.changed(&obligations, false, now).is_none());
+                assert!(gate.changed(&obligations, true, now).is_some(), "consent may count");
+            }
+        }
+        for (asked, from, to) in
+            [(true, "work", "personal"), (false, "club", "personal"), (false, "personal", "work")]
+        {
+            let bridges = vec![bridge(from, to)];
+            let obligations = Obligations { bridges, ..Obligations::default() };
+            let changed = gate.changed(&obligations, false, now);
+            assert_eq!(changed.is_some(), asked, "{from} to {to}");
+            assert_eq!(changed.and_then(|gate| gate.ends()).is_some(), asked);
+        }
+        let sanctions: Sanctions = [(SanctionsList::Eu, BTreeSet::new())].into();
+        let mut obligations = Obligations { sanctions: Arc::new(sanctions), ..Obligations::default() };
+        assert!(gate.changed(&obligations, false, now).is_none(), "nobody is screened");
+        obligations.contexts.extend([context("work", json!({"sanctions_screening": ["eu"]}))]);
+        let gate = gate.changed(&obligations, false, now).unwrap();
+        obligations.sanctions = Arc::default();
+        assert!(gate.changed(&obligations, false, now).is_some());
     }
 
     /// An organization's entry covers what is below it, and no other name that begins alike.

@@ -48,7 +48,7 @@ pub(crate) struct Applied {
 }
 
 /// What is selected for one grantee, and how they see it.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Lens {
     filter: Filter,
     scope: ScopeId,
@@ -77,6 +77,8 @@ impl Lens {
             grantees,
             own_agent,
             scope: scope.clone(),
+            // As `Filter::check` has it.
+            selected: grant.filter.scopes.clone().unwrap_or_else(|| vec![scope.clone()]),
             consented: setting.consented,
             anonymous: profile.is_anonymous(level),
             shows_subject: profile.shows_subject(level),
@@ -88,7 +90,7 @@ impl Lens {
             scope: scope.clone(),
             own_agent,
             allowance: allowance.clone(),
-            gate: Gate::new(setting.obligations.clone(), destination, setting.now),
+            gate: Gate::new(&setting.obligations, destination, setting.now),
             level,
             embeddings,
             belief_threshold: setting.belief_threshold,
@@ -115,8 +117,19 @@ impl Lens {
 
     /// The rules that keep an item back which the grant selects; `None` where it passes.
     pub(crate) fn withholds(&self, head: &Head) -> Option<Fired> {
+        let (rules, passes) = self.judges(head);
+        (!passes).then_some(rules)
+    }
+
+    /// The rules that fire for an item, and whether it passes.
+    pub(crate) fn judges(&self, head: &Head) -> (Fired, bool) {
         let judgement = self.gate.judge(head);
-        (!judgement.passes).then(|| Fired::of(&judgement.rules))
+        (Fired::of(&judgement.rules), judgement.passes)
+    }
+
+    /// The same, behind other gates.
+    pub(crate) fn behind(&self, gate: Gate) -> Self {
+        Self { gate, ..self.clone() }
     }
 
     /// Which of the grants had no more to give.

@@ -1,7 +1,7 @@
 //! From all items to those of one grant: what a view and a preview are made of alike.
 
 use crate::allowance::Allowance;
-use crate::gate::{Fired, Report};
+use crate::gate::{Fired, Gate, Report};
 use crate::lens::{Lens, Terms};
 use crate::member::{Entering, Labels, Member};
 use crate::rank::{Index, Matches};
@@ -218,6 +218,46 @@ impl Slice {
         if let Some(rules) = withheld {
             judged.withhold(head.item_id, rules);
         }
+    }
+
+    /// Judges everything that is selected anew, by other gates and the heads of now: members that do not pass any more go. Those that
+    /// pass now and are no members are given back: they are to be looked at in a step.
+    pub(crate) fn judge_anew(
+        &mut self,
+        gate: Gate,
+        head: impl Fn(ItemId) -> Option<Arc<Head>>,
+    ) -> Vec<ItemId> {
+        let lens = Arc::new(self.lens.behind(gate));
+        self.lens = lens.clone();
+        let withheld: Vec<(ItemId, Fired)> =
+            self.judged_mut().withheld.iter().map(|(item, rules)| (*item, *rules)).collect();
+        let members: Vec<(ItemId, u32)> = self.places.iter().map(|(item, place)| (*item, *place)).collect();
+        for (item, place) in members {
+            let Some(head) = head(item) else { continue };
+            let (rules, passes) = lens.judges(&head);
+            if !passes {
+                self.remove(item);
+                self.withhold(item, rules);
+            } else if let Some(Some(member)) = self.members.get_mut(place as usize) {
+                let report = &mut self.judged.get_mut().unwrap_or_else(PoisonError::into_inner).report;
+                report.take_back(member.rules, true);
+                report.note(rules, true);
+                member.rules = rules;
+            }
+        }
+        let mut passing = Vec::new();
+        for (item, before) in withheld {
+            let Some(head) = head(item) else { continue };
+            let (rules, passes) = lens.judges(&head);
+            if passes {
+                passing.push(item);
+            } else if rules != before {
+                let judged = self.judged_mut();
+                judged.let_go(item);
+                judged.withhold(item, rules);
+            }
+        }
+        passing
     }
 
     /// Lets go of an item that is no member.

@@ -8,7 +8,7 @@
 //! that answers a grantee works on the view it made.
 
 use crate::allowance::Allowance;
-use crate::gate::Report;
+use crate::gate::{Obligations, Report};
 use crate::lens::Terms;
 use crate::member::Member;
 use crate::renewal::{Renewal, Step};
@@ -18,6 +18,7 @@ use crate::vector::Vector;
 use oap_grants::VerifiedGrant;
 use oap_identity::{Hash, ItemId, Timestamp};
 use oap_memory::record::{Head, ItemRecord};
+use std::sync::Arc;
 
 /// All that a grantee can learn under one grant. [`View::build`] alone makes one, of a [`VerifiedGrant`].
 #[derive(Debug)]
@@ -112,6 +113,20 @@ impl View {
     /// Lets go of an item that is not in the view, and was noted for the owner.
     pub fn let_go(&self, item: ItemId) {
         self.slice.let_go(item);
+    }
+
+    /// Takes over what the owner owes now, and whether they consented to the grant. Items that the gates keep back now are taken out;
+    /// what is given back may come in, and is to be looked at in a step. `None`, and nothing done, where nothing changed that its gates
+    /// ask: the view is the same, and so are steps that were begun.
+    pub fn oblige(
+        &mut self,
+        obligations: &Obligations,
+        consented: bool,
+        now: Timestamp,
+        head: impl Fn(ItemId) -> Option<Arc<Head>>,
+    ) -> Option<Vec<ItemId>> {
+        let gate = self.slice.lens.gate.changed(obligations, consented, now)?;
+        Some(self.slice.judge_anew(gate, head))
     }
 
     /// Takes out the items whose end has come.

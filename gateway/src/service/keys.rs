@@ -93,7 +93,7 @@ impl Writing<'_, '_> {
         draft.rules = vec!["principal".to_owned()];
         KEYS.put(self.tx, keys.encoded())?;
         // Bridges and items are judged by the keys: no answer from a view of before leaves.
-        self.obligations_changed()?;
+        self.signatures_changed()?;
         let list = keys.list();
         self.ended.keys = true;
         self.keys = Arc::new(keys);

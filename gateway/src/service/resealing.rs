@@ -282,7 +282,7 @@ impl Writing<'_, '_> {
         }
         if signed > 0 {
             // Views hold capture receipts.
-            self.obligations_changed()?;
+            self.signatures_changed()?;
         }
         Ok(signed)
     }

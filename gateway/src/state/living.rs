@@ -1,11 +1,12 @@
 //! One view of the cache, and how it follows what is committed.
 //!
 //! A change that concerns the view is noted when it is durable, and taken over before the next answer. What was erased is
-//! taken out at once. A change of any other item costs the view nothing, so that how long an answer takes does not tell a
-//! grantee that something was written which they may not see.
+//! taken out at once, and so is what the gates keep back from now on. A change of any other item costs the view nothing, so that
+//! how long an answer takes does not tell a grantee that something was written which they may not see.
 
 use crate::state::decided::Decided;
 use crate::state::heads::Heads;
+use crate::state::views::GateBasis;
 use oap_exchange::{Allowance, Renewal, Step, View};
 use oap_grants::VerifiedGrant;
 use oap_identity::{Hash, ItemId, Timestamp};
@@ -23,8 +24,6 @@ const DOUBTFUL: usize = 2 * size_of::<ItemId>();
 /// A view, and what its owner knows of how it came about.
 pub struct BuiltView {
     current: RwLock<Current>,
-    /// The revision of what the owner owed when it was built.
-    obligations: u64,
     bytes: AtomicUsize,
 }
 
@@ -32,6 +31,8 @@ struct Current {
     view: View,
     /// When it last changed.
     at: Timestamp,
+    /// The revision of what the owner owes, by which its gates decide.
+    obligations: u64,
 }
 
 /// What an answer from a view rests on, as it was when the answer was found.
@@ -43,7 +44,7 @@ pub struct ViewBasis {
     pub profile_hash: Hash,
     /// When the first of its items ends, or a gate may decide otherwise.
     pub ends: Option<Timestamp>,
-    /// The revision of what the owner owed.
+    /// The revision of what the owner owes, by which its gates decided.
     pub obligations: u64,
     /// What the gates decided.
     pub decided: Decided,
@@ -52,7 +53,7 @@ pub struct ViewBasis {
 impl BuiltView {
     pub(crate) fn new(view: View, at: Timestamp, obligations: u64) -> Self {
         let bytes = AtomicUsize::new(view.bytes());
-        Self { current: RwLock::new(Current { view, at }), obligations, bytes }
+        Self { current: RwLock::new(Current { view, at, obligations }), bytes }
     }
 
     fn read<T>(&self, read: impl FnOnce(&Current) -> T) -> T {
@@ -76,12 +77,12 @@ impl BuiltView {
 
     /// Finds something in the view, and says what that rests on. The view waits: nothing is loaded meanwhile.
     pub fn find<T>(&self, find: impl FnOnce(&View) -> T) -> (T, ViewBasis) {
-        self.read(|Current { view, at }| {
+        self.read(|Current { view, at, obligations }| {
             let grant = view.grant().clone();
             let basis = ViewBasis {
                 profile_hash: view.profile_hash(),
                 ends: view.ends(),
-                obligations: self.obligations,
+                obligations: *obligations,
                 decided: Decided::of(&view.report(), *at, grant.grant()),
                 grant,
             };
@@ -229,6 +230,31 @@ impl Entry {
         } else if state.changed.contains(&item) || state.stepping.contains(&item) {
             state.built = None;
         }
+    }
+
+    /// Takes over what the owner owes since a commit; whether the view may stay. A member that the gates keep back from now on goes at
+    /// once: an answer that has it was found by the revision before, and does not leave.
+    pub(crate) fn obliged(&self, basis: &GateBasis, now: Timestamp, heads: &Heads) -> bool {
+        let mut state = self.state();
+        if state.building {
+            return false;
+        }
+        let Some(built) = state.built.clone() else { return true };
+        let mut current = built.current.write().unwrap_or_else(PoisonError::into_inner);
+        current.obligations = basis.revision;
+        let now = now.max(current.at);
+        let head = |item: ItemId| heads.get(item);
+        let Some(passing) = current.view.oblige(&basis.obligations, basis.consented, now, head) else {
+            return true;
+        };
+        current.at = now;
+        built.bytes.store(current.view.bytes(), Ordering::Relaxed);
+        drop(current);
+        // A step that was begun is one of the gates before, and is not taken.
+        let again: Vec<ItemId> = state.stepping.iter().copied().chain(passing).collect();
+        again.into_iter().for_each(|item| state.note(item));
+        // Nobody has judged the doubtful ones anew.
+        state.doubtful.is_empty()
     }
 
     /// How the view stands.

@@ -46,8 +46,17 @@ impl Writing<'_, '_> {
         Ok(())
     }
 
-    /// Says that what the owner owes has changed: every view is built anew, and no answer from an older one leaves.
+    /// Says that what the owner owes has changed: every view takes that over, and no answer from one as it was leaves.
     pub(crate) fn obligations_changed(&mut self) -> Result<(), Error> {
+        OBLIGATIONS.count(self.tx)?;
+        let (gateway, now) = (self.gateway.clone(), self.now);
+        self.tx.on_commit(move || gateway.oblige_views(now));
+        Ok(())
+    }
+
+    /// Says that signatures count, or count no more, by which views were built: every view is built anew, and no answer from an older one
+    /// leaves.
+    pub(crate) fn signatures_changed(&mut self) -> Result<(), Error> {
         OBLIGATIONS.count(self.tx)?;
         let gateway = self.gateway.clone();
         self.tx.on_commit(move || gateway.views.clear());
@@ -81,9 +90,19 @@ impl Gateway {
     pub(crate) fn gate_basis(&self, grant: &Grant) -> Result<GateBasis, Error> {
         // The revision first, and all else from the store after it: a change meanwhile makes it too low, never too high.
         let revision = self.obligations_revision()?;
-        let consented = CONSENTS.get(&self.store, &GrantKey::of(grant))?.is_some();
+        let consented = self.consented(grant)?;
+        Ok(GateBasis { revision, obligations: self.obligations()?, consented })
+    }
+
+    /// Whether the owner consented to a grant.
+    pub(crate) fn consented(&self, grant: &Grant) -> Result<bool, Error> {
+        Ok(CONSENTS.get(&self.store, &GrantKey::of(grant))?.is_some())
+    }
+
+    /// What the owner owes, and the bridges that hold.
+    pub(crate) fn obligations(&self) -> Result<Obligations, Error> {
         let bridges = self.bridges()?;
-        let obligations = Obligations {
+        Ok(Obligations {
             contexts: self.contexts()?.into_iter().map(|(scope, (ccc, _))| (scope, ccc)).collect(),
             bridges: bridges
                 .into_iter()
@@ -91,8 +110,7 @@ impl Gateway {
                 .map(|(b, _)| b.bridge().clone())
                 .collect(),
             sanctions: self.sanctions.load_full(),
-        };
-        Ok(GateBasis { revision, obligations, consented })
+        })
     }
 
     /// The context of every scope that has one, with the document, as last committed.

@@ -1,7 +1,7 @@
 //! From a [`VerifiedGrant`] to its view, cached.
 //!
-//! A view follows the changes of items (`state/living.rs`). What its grant's terms rest on beside them (keys, contexts,
-//! bridges, consents, a clock that was set) empties the cache. A view may be behind by what is committed while an answer is
+//! A view follows the changes of items, and of contexts, bridges and consents (`state/living.rs`). What its grant's terms rest on beside
+//! them (keys, a clock that was set) empties the cache. A view may be behind by what is committed while an answer is
 //! made of it: what an answer shows is read again where its receipt is written.
 
 use crate::error::{Corrupt, Error};
@@ -102,6 +102,25 @@ impl Views {
     pub(crate) fn version_destroyed(&self, item: ItemId) {
         let entries: Vec<Arc<Entry>> = self.cache().iter().map(|(_, entry)| entry.clone()).collect();
         entries.iter().for_each(|entry| entry.version_destroyed(item));
+    }
+
+    /// Tells every view of what the owner owes since a commit, whose clock said `now`. One that is just being built goes: nobody
+    /// knows yet by which gates.
+    ///
+    /// # Errors
+    /// [`Error::Store`], [`Error::Corrupt`]: then some views are as they were.
+    fn obliged(&self, gateway: &Gateway, now: Timestamp) -> Result<(), Error> {
+        let (revision, obligations) = (gateway.obligations_revision()?, gateway.obligations()?);
+        let entries: Vec<(Key, Arc<Entry>)> =
+            self.cache().iter().map(|(key, entry)| (*key, entry.clone())).collect();
+        let mut basis = GateBasis { revision, obligations, consented: false };
+        for (key, entry) in entries {
+            basis.consented = gateway.consented(entry.grant.grant())?;
+            if !entry.obliged(&basis, now, &gateway.heads) {
+                self.cache().pop(&key);
+            }
+        }
+        Ok(())
     }
 
     /// Forgets every view.
@@ -268,6 +287,14 @@ impl Gateway {
             true if moved.is_empty() => Stepped::Done,
             true => Stepped::Moved(moved),
         })
+    }
+
+    /// Lets every view take over what the owner owes since a commit: from a hook of its transaction.
+    pub(crate) fn oblige_views(&self, now: Timestamp) {
+        if let Err(error) = self.views.obliged(self, now) {
+            tracing::error!(%error, "views cannot follow what the owner owes, and are built anew");
+            self.views.clear();
+        }
     }
 
     /// Waits until what is in memory knows of all that is committed by now.

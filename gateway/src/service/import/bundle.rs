@@ -232,7 +232,7 @@ impl Writing<'_, '_> {
         }
         if others && !dry_run {
             // What a former house's keys signed may count no more.
-            self.obligations_changed()?;
+            self.signatures_changed()?;
         }
         Ok(())
     }
