@@ -498,6 +498,9 @@ fn the_probes_over_tls() {
         (&json!(["CO-30", "FE-13"]), &json!([]))
     );
     assert!(passed > 35 && report["seed"] == 5 && report["verdict"] == "passed");
+    // What is made beside it while it waits is not counted as its own.
+    let asked = results.iter().find(|r| r["id"] == "grant-expired").and_then(|r| r["requests"].as_u64());
+    assert!(asked.is_some_and(|asked| (5..50).contains(&asked)), "{asked:?}");
     // Without the owner's side, and with a fixture program that refuses everything.
     let fixture = home.path("fixture.sh");
     std::fs::write(&fixture, "#!/bin/sh\nwhile read -r line; do echo '{\"error\": \"no\"}'; done\n").unwrap();

@@ -15,7 +15,7 @@ use oap_identity::{Clock, Did, DidDocument, Random, Signer, Timestamp, random};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// What a probe works with.
@@ -27,7 +27,18 @@ pub struct Context<'a> {
     random: &'a dyn Random,
     limits: Limits,
     declared: Declared,
-    state: Mutex<State>,
+    /// Of the whole run.
+    state: Arc<Mutex<State>>,
+    /// Of the probe under way.
+    under_way: Mutex<UnderWay>,
+}
+
+/// What is said of the probe under way.
+#[derive(Default)]
+struct UnderWay {
+    requests: usize,
+    sent: String,
+    got: String,
 }
 
 #[derive(Default)]
@@ -35,8 +46,6 @@ struct State {
     requests: usize,
     /// When the run has used up its time; the beginning of it where nothing is said.
     until: Option<Timestamp>,
-    sent: String,
-    got: String,
     /// What replies lacked of the form that every reply has.
     deviations: BTreeSet<String>,
     /// How often each rule of the model and each condition decided something.
@@ -94,7 +103,26 @@ impl<'a> Context<'a> {
     ) -> Self {
         let state = State { until: Some(clock.now().plus(limits.time)), ..State::default() };
         let declared = Declared::default();
-        Self { origin, wire, setup, clock, random, limits, declared, state: Mutex::new(state) }
+        let (state, under_way) = (Arc::new(Mutex::new(state)), Mutex::default());
+        Self { origin, wire, setup, clock, random, limits, declared, state, under_way }
+    }
+
+    /// The same run, for probes that are made beside others: with randomness of their own, so that theirs does not hang on who is faster.
+    pub(super) fn beside<'b>(&self, random: &'b dyn Random) -> Context<'b>
+    where
+        'a: 'b,
+    {
+        Context {
+            origin: self.origin,
+            wire: self.wire,
+            setup: self.setup,
+            clock: self.clock,
+            random,
+            limits: self.limits,
+            declared: self.declared.clone(),
+            state: Arc::clone(&self.state),
+            under_way: Mutex::default(),
+        }
     }
 
     /// Reads what the gateway declares of itself. Where it cannot be read, what the protocol has stays; the probes of the manifest
@@ -142,17 +170,22 @@ impl<'a> Context<'a> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).deviations.iter().cloned().collect()
     }
 
+    /// A probe begins.
     pub(super) fn begin(&self) {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        state.sent.clear();
-        state.got.clear();
+        *self.under_way() = UnderWay::default();
     }
 
-    pub(super) fn last(&self) -> (String, String) {
-        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        (state.sent.clone(), state.got.clone())
+    /// What the probe under way sent last, and what came back; how many requests it made.
+    pub(super) fn last(&self) -> (String, String, usize) {
+        let under_way = self.under_way();
+        (under_way.sent.clone(), under_way.got.clone(), under_way.requests)
     }
 
+    fn under_way(&self) -> MutexGuard<'_, UnderWay> {
+        self.under_way.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Requests of the whole run.
     pub(super) fn requests(&self) -> usize {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).requests
     }
@@ -184,8 +217,11 @@ impl<'a> Context<'a> {
             return Err(Failed::Skipped("the run has used up its time".to_owned()));
         }
         state.requests += 1;
+        drop(state);
         let body = String::from_utf8_lossy(request.body.as_deref().unwrap_or_default()).into_owned();
-        state.sent = short(&format!("{} {} {body}", request.method, request.path));
+        let mut under_way = self.under_way();
+        under_way.requests += 1;
+        under_way.sent = short(&format!("{} {} {body}", request.method, request.path));
         Ok(())
     }
 
@@ -245,8 +281,8 @@ impl<'a> Context<'a> {
             Reading::FirstEvent => self.wire.first_event(request),
         };
         let reply = sent.await.map_err(|e| Failed::Wrong(e.to_string()))?;
+        self.under_way().got = short(&format!("{} {}", reply.status, String::from_utf8_lossy(&reply.bytes)));
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        state.got = short(&format!("{} {}", reply.status, String::from_utf8_lossy(&reply.bytes)));
         for deviation in forms::deviations(&self.declared, &asked, &reply) {
             if state.deviations.len() < MAX_DEVIATIONS {
                 state.deviations.insert(deviation);
@@ -324,10 +360,10 @@ impl<'a> Context<'a> {
         let setup = self.setup.ok_or_else(|| Failed::Skipped("needs the owner's side".to_owned()))?;
         let sent = short(&format!("the owner's {command}"));
         let done = setup.call(command).await;
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        state.sent = sent;
-        state.got = short(&done.as_ref().map_or_else(|why| format!("refused: {why}"), Value::to_string));
-        drop(state);
+        let mut under_way = self.under_way();
+        under_way.sent = sent;
+        under_way.got = short(&done.as_ref().map_or_else(|why| format!("refused: {why}"), Value::to_string));
+        drop(under_way);
         match done {
             Ok(done) => Ok(Ok(done)),
             Err(SetupError::Refused(why)) => Ok(Err(Refused(why))),
@@ -387,6 +423,11 @@ impl<'a> Context<'a> {
         // Far below the end, so that there are so many behind it.
         let first = u64::from(u32::from_le_bytes(random::bytes(self.random)));
         Ok(first..first + self.limits.worlds)
+    }
+
+    /// Whether there is an owner's side.
+    pub(super) const fn has_setup(&self) -> bool {
+        self.setup.is_some()
     }
 
     /// Whether the owner's side lets a probe lock the gateway down.

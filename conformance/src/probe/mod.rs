@@ -1,9 +1,10 @@
 //! Probes: what a gateway does, asked from outside over HTTP (RFC 0019).
 //!
 //! A run takes the probes in an order of its own and fresh DIDs each time (RFC 0019 section 10), both from a seed, and
-//! is bounded in requests and time. Probes that need the owner's side ask for it through [`Setup`], a small interface
+//! is bounded in requests and time. Those that wait for an end are made beside the others. Probes that need the owner's side ask for it through [`Setup`], a small interface
 //! that any implementation can offer.
 
+mod abreast;
 pub mod context;
 mod declared;
 mod drafted;
@@ -20,9 +21,12 @@ pub use report::{Outcome, Report, Severity, Verdict};
 pub use wire::{Forbidden, Reply, Request, Setup, SetupError, Wire, WireError};
 
 use crate::world::{History, ScriptError};
+use oap_identity::random::{Seeded, bytes};
 use oap_identity::{Clock, Random};
+use std::collections::BTreeMap;
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 /// A probe on its way.
@@ -49,6 +53,8 @@ pub struct Probe {
     pub severity: Severity,
     /// Whether it needs the owner's side.
     pub needs_setup: bool,
+    /// Whether most of its time is waited for; such a probe is made beside the others where time that passes costs some.
+    waits: bool,
     run: for<'a> fn(&'a Context<'a>) -> Running<'a>,
 }
 
@@ -98,7 +104,7 @@ pub async fn replay(
         worlds::live(&context, &manifest, &history).await
     };
     let outcome = Outcome::of(lived.await);
-    let (sent, got) = context.last();
+    let (sent, got, _) = context.last();
     let id = "histories".to_owned();
     let result = report::Result {
         id,
@@ -119,7 +125,7 @@ pub async fn replay(
     })
 }
 
-/// Runs probes against a gateway. `told` hears of each as it ends.
+/// Runs probes against a gateway. `told` hears of each as it ends; the report has them in the order of the run.
 pub async fn run(
     origin: &str,
     wire: &dyn Wire,
@@ -133,37 +139,37 @@ pub async fn run(
     probes.retain(|probe| limits.only.is_none_or(|only| only == probe.id));
     // Fisher and Yates.
     for last in (1..probes.len()).rev() {
-        let number = u64::from_le_bytes(oap_identity::random::bytes(random));
+        let number = u64::from_le_bytes(bytes(random));
         probes.swap(last, usize::try_from(number % (last as u64 + 1)).unwrap_or(0));
     }
     // What every reply must have is judged once all of them came.
     probes.sort_by_key(|probe| probe.id == probes::FORMS);
     let mut context = Context::new(origin, wire, setup, clock, random, limits);
     context.learn().await;
-    let mut results = Vec::with_capacity(probes.len());
-    for probe in probes {
-        context.begin();
-        let before = context.requests();
-        let outcome = match (probe.needs_setup && setup.is_none(), (probe.run)(&context)) {
-            (true, _) => Outcome::Skipped("needs the owner's side: give a credential or --setup".to_owned()),
-            (false, running) => Outcome::of(running.await),
-        };
-        let (sent, got) = context.last();
-        let checks = probe.checks.iter().map(|&id| id.to_owned()).collect();
-        let result = report::Result {
-            id: probe.id.to_owned(),
-            checks,
-            severity: probe.severity,
-            outcome,
-            requests: context.requests() - before,
-            sent,
-            got,
-        };
-        told(&result);
-        results.push(result);
-        // Nonsense in between: what a gateway remembers of it must not change what it says to others.
-        context.nonsense().await;
+    // Where the clock is set waiting costs nothing; and a lockdown would end the grants of those that wait.
+    let is_abreast = !wire.sets_clock() && !context.may_lock_down();
+    let (told, ended) = (Mutex::new(told), Mutex::new(BTreeMap::new()));
+    let end = |place: usize, result: report::Result| {
+        let mut told = told.lock().unwrap_or_else(PoisonError::into_inner);
+        (*told)(&result);
+        drop(told);
+        ended.lock().unwrap_or_else(PoisonError::into_inner).insert(place, result);
+    };
+    let (last, probes): (Vec<_>, Vec<_>) =
+        probes.into_iter().enumerate().partition(|(_, probe)| probe.id == probes::FORMS);
+    let (waiting, others): (Vec<_>, Vec<_>) =
+        probes.into_iter().partition(|(_, probe)| is_abreast && probe.waits);
+    let drawn: Vec<_> = waiting.iter().map(|_| Seeded::new(u64::from_le_bytes(bytes(random)))).collect();
+    let beside: Vec<_> = drawn.iter().map(|random| context.beside(random)).collect();
+    let mut running: Vec<abreast::Running<'_>> = Vec::new();
+    for (context, one) in beside.iter().zip(waiting) {
+        running.push(Box::pin(make(context, vec![one], &end)));
     }
+    running.push(Box::pin(make(&context, others, &end)));
+    abreast::all(running).await;
+    make(&context, last, &end).await;
+    let ended = ended.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let results: Vec<report::Result> = ended.into_values().collect();
     Report {
         gateway: origin.to_owned(),
         at: clock.now(),
@@ -171,5 +177,26 @@ pub async fn run(
         requirements: report::Looked::of(&results),
         results,
         rules: report::Rules(context.coverage()),
+    }
+}
+
+/// Makes probes one after the other, and hands over each result with the probe's place in the run.
+async fn make(
+    context: &Context<'_>,
+    probes: Vec<(usize, Probe)>,
+    end: &(dyn Fn(usize, report::Result) + Sync),
+) {
+    for (place, probe) in probes {
+        context.begin();
+        let outcome = match (probe.needs_setup && !context.has_setup(), (probe.run)(context)) {
+            (true, _) => Outcome::Skipped("needs the owner's side: give a credential or --setup".to_owned()),
+            (false, running) => Outcome::of(running.await),
+        };
+        let (sent, got, requests) = context.last();
+        let checks = probe.checks.iter().map(|&id| id.to_owned()).collect();
+        let (id, severity) = (probe.id.to_owned(), probe.severity);
+        end(place, report::Result { id, checks, severity, outcome, requests, sent, got });
+        // Nonsense in between: what a gateway remembers of it must not change what it says to others.
+        context.nonsense().await;
     }
 }

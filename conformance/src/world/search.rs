@@ -10,12 +10,16 @@ const DEPTH: usize = 5;
 const ENCODED: usize = 12;
 /// Bytes by which a canary is looked up.
 const HEAD: usize = 4;
+/// How many bits of a hash of those first bytes are looked at before all of them are.
+const BITS: u32 = 16;
 
 /// Words that are looked for.
 #[derive(Debug, Clone, Default)]
 pub struct Canaries {
     /// By their first bytes: the word in small letters, and where it was planted.
     by_head: HashMap<[u8; HEAD], Vec<(String, String)>>,
+    /// By [`slot`]: whether a word may begin so. Nearly all of what is looked through begins none; empty as long as there are no words.
+    begins: Vec<bool>,
 }
 
 /// A canary in some bytes.
@@ -34,6 +38,10 @@ impl Canaries {
     pub fn add(&mut self, word: &str, planted: impl Into<String>) {
         let small = word.to_lowercase();
         if let Some(head) = small.as_bytes().first_chunk::<HEAD>() {
+            self.begins.resize(1 << BITS, false);
+            if let Some(begins) = self.begins.get_mut(slot(*head)) {
+                *begins = true;
+            }
             let same = self.by_head.entry(*head).or_default();
             if same.iter().all(|(known, _)| *known != small) {
                 same.push((small, planted.into()));
@@ -85,9 +93,11 @@ impl Canaries {
     fn plain(&self, bytes: &[u8], written: &str, found: &mut BTreeMap<String, Found>) {
         for at in 0..bytes.len() {
             let Some(rest) = bytes.get(at..) else { break };
-            let Some(known) = rest.first_chunk::<HEAD>().and_then(|head| self.by_head.get(head)) else {
+            let Some(head) = rest.first_chunk::<HEAD>() else { break };
+            if self.begins.get(slot(*head)) != Some(&true) {
                 continue;
-            };
+            }
+            let Some(known) = self.by_head.get(head) else { continue };
             for (word, planted) in known {
                 if rest.starts_with(word.as_bytes()) && !found.contains_key(word) {
                     let written = if written.is_empty() { "as it is".to_owned() } else { written.to_owned() };
@@ -99,6 +109,11 @@ impl Canaries {
             }
         }
     }
+}
+
+/// A hash of first bytes that costs next to nothing (Knuth's, multiplicative).
+const fn slot(head: [u8; HEAD]) -> usize {
+    (u32::from_le_bytes(head).wrapping_mul(0x9e37_79b1) >> (u32::BITS - BITS)) as usize
 }
 
 /// A text without the escapes of JSON.

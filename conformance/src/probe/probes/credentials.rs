@@ -4,7 +4,7 @@ use super::super::context::{Context, Session, expect, post};
 use super::super::declared::Place;
 use super::super::refusals::Condition;
 use super::super::{Failed, Probe, Severity};
-use super::{note, owned, probe};
+use super::{note, owned, probe, waiting};
 use crate::model::rule::{Refusal, Rule};
 use oap_identity::signed::sign_document;
 use oap_identity::{Signer, Timestamp};
@@ -20,7 +20,7 @@ pub(super) fn all() -> Vec<Probe> {
         owned("grant-foreign", &["ME-08"], Critical, probe!(foreign)),
         owned("grant-revoked", &["ME-08", "SP-04", "CH-01"], Critical, probe!(revoked)),
         owned("grant-not-yet-valid", &["ME-08"], Critical, probe!(not_yet_valid)),
-        owned("grant-expired", &["ME-08"], Critical, probe!(expired)),
+        waiting(owned("grant-expired", &["ME-08"], Critical, probe!(expired))),
         owned("grant-of-another-grantee", &["ME-08"], Critical, probe!(another_grantee)),
         owned("grant-limits", &["ME-10"], Major, probe!(limits)),
         owned("grant-unknown-filter-field", &["ME-08", "ME-09"], Critical, probe!(unknown_filter)),

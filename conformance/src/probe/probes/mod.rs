@@ -27,12 +27,17 @@ type Run = for<'a> fn(&'a Context<'a>) -> Running<'a>;
 
 /// A probe of what anybody can see.
 const fn public(id: &'static str, checks: &'static [&'static str], severity: Severity, run: Run) -> Probe {
-    Probe { id, checks, severity, needs_setup: false, run }
+    Probe { id, checks, severity, needs_setup: false, waits: false, run }
 }
 
 /// A probe that needs the owner's side.
 const fn owned(id: &'static str, checks: &'static [&'static str], severity: Severity, run: Run) -> Probe {
-    Probe { id, checks, severity, needs_setup: true, run }
+    Probe { id, checks, severity, needs_setup: true, waits: false, run }
+}
+
+/// The same of one that waits for an end. Nothing of what it asks is changed by what other grantees do meanwhile, nor by a new key.
+fn waiting(probe: Probe) -> Probe {
+    Probe { waits: true, ..probe }
 }
 
 /// Makes the function of a probe out of an asynchronous one.

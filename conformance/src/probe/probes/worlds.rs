@@ -6,7 +6,7 @@ use super::super::worlds::{
     strangers, vectors,
 };
 use super::super::{Failed, Probe, Severity};
-use super::{owned, probe};
+use super::{owned, probe, waiting};
 use crate::world::{Canaries, History, Setting, Size, World, gated};
 use std::time::Duration;
 
@@ -28,13 +28,13 @@ pub(super) fn all() -> Vec<Probe> {
             Critical,
             probe!(tables),
         ),
-        owned(
+        waiting(owned(
             "gates",
             &["ME-14", "CO-18", "CO-19", "CO-20", "SP-01", "PS-03", "PS-04", "IF-02"],
             Critical,
             probe!(gates),
-        ),
-        owned("worlds-over-time", &["ME-09", "ME-14"], Critical, probe!(time)),
+        )),
+        waiting(owned("worlds-over-time", &["ME-09", "ME-14"], Critical, probe!(time))),
         owned("paired-fillings", &["ME-13", "ME-14", "PJ-07"], Critical, probe!(paired)),
         owned(
             "histories",
@@ -93,19 +93,31 @@ async fn gates(context: &Context<'_>) -> Result<(), Failed> {
     Ok(())
 }
 
+/// How long before the first end a world must be there: all grantees list what they see.
+const READY: Duration = Duration::from_secs(2);
+/// How often one is brought to a gateway that takes too long for the end of the one before.
+const TRIES: u32 = 3;
+
 /// A world some of whose items end while it is asked: before, at and after their end.
 async fn time(context: &Context<'_>) -> Result<(), Failed> {
-    let seed = context.worlds()?.start;
+    let first = context.worlds()?.start;
     let manifest = context.get("/.well-known/oap-memory.json").await?;
-    let mut setting = Setting::of(&manifest, context.now());
-    setting.soon = SOON.map(|after| setting.now.plus(after)).to_vec();
-    let world = World::new(seed, &setting, Size { items: 30, queries: 1 });
-    let mut canaries = Canaries::default();
-    canaries_of(&world, &mut canaries);
-    let mut lived = Lived::fill(context, &world, &manifest, &canaries).await?;
-    let mut findings = Vec::new();
-    over_time(&mut lived, &setting.soon, &mut findings).await?;
-    judge(&findings)
+    for (tried, seed) in (1..=TRIES).zip(first..) {
+        let mut setting = Setting::of(&manifest, context.now());
+        setting.soon = SOON.map(|after| setting.now.plus(after * tried)).to_vec();
+        let world = World::new(seed, &setting, Size { items: 30, queries: 1 });
+        let mut canaries = Canaries::default();
+        canaries_of(&world, &mut canaries);
+        let mut lived = Lived::fill(context, &world, &manifest, &canaries).await?;
+        let ready = context.now().plus(READY);
+        if tried < TRIES && setting.soon.iter().any(|end| *end <= ready) {
+            continue;
+        }
+        let mut findings = Vec::new();
+        over_time(&mut lived, &setting.soon, &mut findings).await?;
+        return judge(&findings);
+    }
+    Ok(())
 }
 
 /// Steps of a history.
