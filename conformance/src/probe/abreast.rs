@@ -24,7 +24,7 @@ mod tests {
     use std::task::{Context, Poll, Waker};
 
     /// Notes its name each time that it is asked, and is not done before it was asked so often.
-    fn noted(name: &'static str, times: usize, notes: &Mutex<Vec<&'static str>>) -> Running<'_> {
+    fn noted<'a>(name: &'static str, times: usize, notes: &'a Mutex<Vec<&'static str>>) -> Running<'a> {
         let mut left = times;
         Box::pin(poll_fn(move |_| {
             notes.lock().unwrap().push(name);

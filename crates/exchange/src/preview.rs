@@ -26,15 +26,14 @@ impl Preview {
     ///
     /// # Errors
     /// [`ViewError`].
-    pub fn build<'h, E>(
+    pub fn build<'h, E: Send>(
         grant: &Grant,
         setting: &Setting,
         heads: impl Iterator<Item = &'h Head>,
-        load: impl FnMut(&Head) -> Result<Option<ItemRecord>, E>,
+        load: impl Fn(&Head) -> Result<Option<ItemRecord>, E> + Sync,
     ) -> Result<Self, ViewError<E>> {
         let allowance = Allowance::unused(grant.max_items as usize);
-        let mut items = Vec::new();
-        let slice = Slice::build(
+        let (slice, mut items) = Slice::build(
             Terms::proposed(grant),
             &allowance,
             setting,
@@ -42,8 +41,7 @@ impl Preview {
             load,
             |of, projected, whole| {
                 let member = &of.member;
-                items.push(ViewItem::write(member.id(), member.attitude, projected, whole)?);
-                Ok(())
+                Ok(ViewItem::write(member.id(), member.attitude, projected, whole)?)
             },
         )?;
         if let Some(reference) = slice.lens.reference.as_ref().filter(|_| slice.has_vectors()) {

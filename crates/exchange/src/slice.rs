@@ -10,6 +10,7 @@ use crate::vector::Vector;
 use oap_identity::{ItemId, Timestamp};
 use oap_memory::project::Projected;
 use oap_memory::record::{Head, ItemRecord};
+use rayon::prelude::*;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
@@ -37,6 +38,9 @@ pub(crate) struct Slice {
 
 /// Most changes that a view remembers, the newest.
 pub(crate) const MAX_RECENT: usize = 1024;
+
+/// Most items that are loaded and projected at once when a slice is built.
+const AT_ONCE: usize = 256;
 
 /// Which members came, changed or went lately, by their ids.
 #[derive(Debug, Default)]
@@ -119,16 +123,16 @@ impl Reach {
 }
 
 impl Slice {
-    /// Selects, passes the gates, projects and caps. Items are loaded only when they passed; one that `load` finds no
-    /// more was erased meanwhile, and is in no view. `each` is told of every one, in the order of ids.
-    pub(crate) fn build<'h, E>(
+    /// Selects, passes the gates, projects and caps. Items are loaded only when they passed, on all cores; one that `load` finds
+    /// no more was erased meanwhile, and is in no view. With what `each` makes of every one, in the order of ids.
+    pub(crate) fn build<'h, E: Send, T: Send>(
         terms: Terms,
         allowance: &Allowance,
         setting: &Setting,
         heads: impl Iterator<Item = &'h Head>,
-        mut load: impl FnMut(&Head) -> Result<Option<ItemRecord>, E>,
-        mut each: impl FnMut(&Entering, &Projected, &ItemRecord) -> Result<(), ViewError<E>>,
-    ) -> Result<Self, ViewError<E>> {
+        load: impl Fn(&Head) -> Result<Option<ItemRecord>, E> + Sync,
+        each: impl Fn(&Entering, &Projected, &ItemRecord) -> Result<T, ViewError<E>> + Sync,
+    ) -> Result<(Self, Vec<T>), ViewError<E>> {
         let lens = Arc::new(Lens::new(terms, allowance, setting)?);
         let mut selected: Vec<&Head> = heads.filter(|head| lens.selects(head, setting.now)).collect();
         selected.sort_by_key(|head| head.item_id);
@@ -147,17 +151,29 @@ impl Slice {
             bytes: 0,
             lens: lens.clone(),
         };
-        for head in selected {
-            if let Some(withheld) = lens.withholds(head) {
+        selected.retain(|head| match lens.withholds(head) {
+            Some(withheld) => {
                 slice.withhold(head.item_id, withheld);
-                continue;
+                false
             }
-            let Some(whole) = load(head).map_err(ViewError::Store)? else { continue };
+            None => true,
+        });
+        let enter = |head: &&Head| {
+            let Some(whole) = load(head).map_err(ViewError::Store)? else { return Ok(None) };
             let (one, projected) = lens.enter(head, &whole)?;
-            each(&one, &projected, &whole)?;
-            match setting.model {
-                Some(_) => entering.push(one),
-                None => slice.insert(one),
+            let made = each(&one, &projected, &whole)?;
+            Ok(Some((one, made)))
+        };
+        let mut all_made = Vec::new();
+        // Not all at once: what enters has its text with it.
+        for heads in selected.chunks(AT_ONCE) {
+            let entered: Vec<_> = heads.par_iter().map(enter).collect::<Result<_, ViewError<E>>>()?;
+            for (one, made) in entered.into_iter().flatten() {
+                all_made.push(made);
+                match setting.model {
+                    Some(_) => entering.push(one),
+                    None => slice.insert(one),
+                }
             }
         }
         let embed = setting.model.map(|model| model.embed);
@@ -167,7 +183,7 @@ impl Slice {
         slice.members.shrink_to_fit();
         // Whoever has no mark of it looks at all of it.
         slice.recent = Recent::default();
-        Ok(slice)
+        Ok((slice, all_made))
     }
 
     /// Notes how the model was reached. Without the vector of every member the view has none.

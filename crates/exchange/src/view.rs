@@ -36,14 +36,15 @@ impl View {
     ///
     /// # Errors
     /// [`ViewError`]; a view that cannot be built whole is not built.
-    pub fn build<'h, E>(
+    pub fn build<'h, E: Send>(
         grant: &VerifiedGrant,
         allowance: &Allowance,
         setting: &Setting,
         heads: impl Iterator<Item = &'h Head>,
-        load: impl FnMut(&Head) -> Result<Option<ItemRecord>, E>,
+        load: impl Fn(&Head) -> Result<Option<ItemRecord>, E> + Sync,
     ) -> Result<Self, ViewError<E>> {
-        let slice = Slice::build(Terms::verified(grant), allowance, setting, heads, load, |_, _, _| Ok(()))?;
+        let (slice, _) =
+            Slice::build(Terms::verified(grant), allowance, setting, heads, load, |_, _, _| Ok(()))?;
         Ok(Self { grant: grant.clone(), key: slice.lens.key(grant.hash()), slice })
     }
 

@@ -279,7 +279,8 @@ impl Gateway {
         let embed = |texts: Vec<String>| self.vectors(entry.grant.grant(), texts);
         let embed: Option<Embed<'_>> = self.embeddings.as_ref().map(|_| &embed as Embed<'_>);
         let heads = items.iter().map(|item| (*item, self.heads.get(*item)));
-        let load = |head: &Head| self.load_standing(head, &endorsed, &mut absent);
+        let missing = Mutex::new(&mut absent);
+        let load = |head: &Head| self.load_standing(head, &endorsed, &missing);
         let step = built.renewal().step(heads, embed, now, load).map_err(why)?;
         let moved = absent.moved.clone();
         Ok(match entry.finish_step(built, step, absent, now) {
@@ -358,8 +359,9 @@ impl Gateway {
         let endorsed = self.endorsed()?;
         let heads = self.heads.all();
         let mut heads = heads.iter().map(|head| &**head);
-        let load = &mut |head: &Head| self.load_standing(head, &endorsed, absent);
-        build(&setting, &mut heads, load).map_err(why)
+        let missing = Mutex::new(absent);
+        let load = |head: &Head| self.load_standing(head, &endorsed, &missing);
+        build(&setting, &mut heads, &load).map_err(why)
     }
 
     /// An item whole, where a grantee would take it; `None` too when it has moved on since its head was
@@ -368,17 +370,18 @@ impl Gateway {
         &self,
         head: &Head,
         endorsed: &Endorsed,
-        absent: &mut Absent,
+        absent: &Mutex<&mut Absent>,
     ) -> Result<Option<ItemRecord>, Error> {
+        let absent = || absent.lock().unwrap_or_else(PoisonError::into_inner);
         let whole = self.load(Version::of(head))?;
         if whole.is_none() && self.has_moved_on(head)? {
-            absent.moved.insert(head.item_id);
+            absent().moved.insert(head.item_id);
         }
         let Some(whole) = whole else { return Ok(None) };
         if endorsed.stands(&whole) {
             return Ok(Some(whole));
         }
-        absent.doubtful.insert(head.item_id);
+        absent().doubtful.insert(head.item_id);
         Ok(None)
     }
 
@@ -414,7 +417,7 @@ pub(crate) fn why(error: ViewError<Error>) -> Error {
 }
 
 /// Reads a whole item; `None` when it was erased since its head was read.
-type Load<'a> = &'a mut dyn FnMut(&Head) -> Result<Option<ItemRecord>, Error>;
+type Load<'a> = &'a (dyn Fn(&Head) -> Result<Option<ItemRecord>, Error> + Sync);
 
 impl Gateway {
     /// The vectors of texts that the grantee of a grant sees; `None` while the model is out of reach. Called where

@@ -39,7 +39,11 @@ pub struct RedbEngine {
     lock: File,
 }
 
+type Pages = redb::ReadOnlyTable<&'static [u8], &'static [u8]>;
+
 struct Opened {
+    /// What single values are read from: the table as the last commit left it. Let go of before the database.
+    current: RwLock<Option<Arc<Pages>>>,
     database: Database,
     trouble: Arc<Trouble>,
     /// Whether the file is another's by now, which does not know of what is read here: pages may be written over.
@@ -91,7 +95,8 @@ impl Opened {
             }
             error => failed(error),
         })?;
-        let opened = Self { database, trouble, superseded: AtomicBool::new(false) };
+        let current = RwLock::default();
+        let opened = Self { current, database, trouble, superseded: AtomicBool::new(false) };
         if !opened.has_table()? {
             opened.write(Vec::new()).map_err(|error| match opened.trouble.full.load(Ordering::Acquire) {
                 true => StoreError::Full { missing: space.missing(PER_BATCH).unwrap_or(PER_BATCH) },
@@ -110,8 +115,22 @@ impl Opened {
         }
     }
 
-    fn table(&self) -> Result<redb::ReadOnlyTable<&'static [u8], &'static [u8]>, StoreError> {
+    fn table(&self) -> Result<Pages, StoreError> {
         self.database.begin_read().map_err(failed)?.open_table(PAIRS).map_err(failed)
+    }
+
+    /// The same, opened once for every commit.
+    fn current(&self) -> Result<Arc<Pages>, StoreError> {
+        if let Some(table) = &*self.current.read().unwrap_or_else(PoisonError::into_inner) {
+            return Ok(table.clone());
+        }
+        let mut current = self.current.write().unwrap_or_else(PoisonError::into_inner);
+        let table = match &*current {
+            Some(table) => table.clone(),
+            None => Arc::new(self.table()?),
+        };
+        *current = Some(table.clone());
+        Ok(table)
     }
 
     fn write(&self, batch: Vec<Op>) -> Result<(), StoreError> {
@@ -128,13 +147,16 @@ impl Opened {
                 }
             }
         }
-        writing.commit().map_err(failed)
+        let committed = writing.commit().map_err(failed);
+        // Whoever reads from now on reads what is committed, and the pages of before are free for the next commit.
+        *self.current.write().unwrap_or_else(PoisonError::into_inner) = None;
+        committed
     }
 }
 
 impl Engine for RedbEngine {
     fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
-        let found = self.opened().table()?.get(key).map_err(failed)?.map(|value| value.value().to_vec());
+        let found = self.opened().current()?.get(key).map_err(failed)?.map(|value| value.value().to_vec());
         Ok(found)
     }
 
