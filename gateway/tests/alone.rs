@@ -1,5 +1,5 @@
 //! What is not to run beside the other tests: `limits` sets the umask of the process, `limits` and `meanwhile` serve in it, after which a panic
-//! tells its place alone, and `time` and `time_live` measure. These are last by name, so that nothing else runs meanwhile.
+//! tells its place alone, and `time` and `time_live` measure. These are last by name, so that little else runs meanwhile.
 
 mod common;
 mod limits;

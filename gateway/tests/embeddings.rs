@@ -405,3 +405,44 @@ async fn a_view_outlives_the_request_that_had_it_built() {
     assert_eq!(texts(&answer), ["Tea at four"]);
     assert_eq!(calls.load(Ordering::SeqCst), 1);
 }
+
+/// What the owner owes changes while a view takes an item over, and while a question waits for its vector: no answer lacks what passes.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_answer_is_of_before_what_the_owner_owes() {
+    let semaphore = || Arc::new(tokio::sync::Semaphore::new(0));
+    let (asked, answers) = (semaphore(), semaphore());
+    let model = Slow { asked: asked.clone(), answers: answers.clone(), calls: Arc::default() };
+    let world = Arc::new(World::embedding(Box::new(model)).await);
+    world.capture(&[note("Tea at four", &["shared"])]).await;
+    let grant = world.issue(&draft(&world, 2, false)).await;
+    let token = world.token(&agent(2), &grant).await;
+    let ask = |query: Value| {
+        let (world, token) = (world.clone(), token.clone());
+        tokio::spawn(async move { texts(&world.query(&agent(2), &token, &query).await.ok()) })
+    };
+    let context = |covered: &str| {
+        json!({"ccc_version": "1.0", "scope_id": "personal", "active_ndas": [{
+            "id": "nda:1", "counterparties": ["did:web:other.example"], "type": "mutual",
+            "covered_categories": [covered], "valid_from": "2026-01-01", "valid_until": "2027-01-01",
+            "jurisdiction": "DE", "document_hash": format!("sha256:{}", "0".repeat(64)),
+        }]})
+    };
+    let coffee = "Coffee at five".to_owned();
+    answers.add_permits(1);
+    assert_eq!(ask(json!({})).await.unwrap(), ["Tea at four"]);
+    asked.acquire().await.unwrap().forget();
+    // The step waits for the vector of an item that was there before anybody asked.
+    world.capture(&[note(&coffee, &["shared", "sealed"])]).await;
+    let answer = ask(json!({}));
+    asked.acquire().await.unwrap().forget();
+    world.owner("POST", "/oap/owner/contexts", Some(&context("never"))).await.ok();
+    answers.add_permits(1);
+    assert!(answer.await.unwrap().contains(&coffee));
+    // The question waits for its own.
+    world.owner("POST", "/oap/owner/contexts", Some(&context("sealed"))).await.ok();
+    let answer = ask(json!({"query": "tea"}));
+    asked.acquire().await.unwrap().forget();
+    world.owner("POST", "/oap/owner/contexts/personal/remove", None).await.ok();
+    answers.add_permits(1);
+    assert!(answer.await.unwrap().contains(&coffee));
+}

@@ -254,7 +254,8 @@ impl Gate {
 
     /// When what the gates decide may change by itself: the end of a bridge, or a day that a context names.
     pub(crate) fn ends(&self) -> Option<Timestamp> {
-        let bridges = self.obligations.bridges.iter().map(|bridge| bridge.valid_until);
+        let bridges =
+            self.obligations.bridges.iter().flat_map(|bridge| [bridge.issued_at, bridge.valid_until]);
         let days = self.obligations.contexts.values().flat_map(Ccc::turns);
         bridges.chain(days).filter(|end| *end > self.now).min()
     }

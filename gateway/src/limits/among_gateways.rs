@@ -109,7 +109,7 @@ pub const AMONG_GATEWAYS: &[Limit] = &[
         "turns::AT_ONCE",
         turns::AT_ONCE,
         "gateways",
-        "gateways that are written to at once, or asked for subscriptions, or for status lists, each for one thing at a time",
+        "gateways that are written to at once, or asked for subscriptions, or for status lists: four for each of the three, each for one thing at a time",
     ),
     count("letters::PASS", letters::PASS, "letters", "letters that one pass over the outbox tries"),
     count("letters::PASS_EACH", letters::PASS_EACH, "letters", "those of them to one gateway"),
@@ -151,7 +151,7 @@ pub const AMONG_GATEWAYS: &[Limit] = &[
         "wallet::MAX_LISTS",
         wallet::MAX_LISTS,
         "lists",
-        "those of one granter in a pass; the others are in the next one of this granter",
+        "those of one granter in a pass; the others are in the next one of this granter, after those that could not be had",
     ),
     count(
         "refusals::MAX_PUSHES",
@@ -222,7 +222,7 @@ pub const AMONG_GATEWAYS: &[Limit] = &[
     seconds(
         "listening::ASKED_AGAIN",
         listening::ASKED_AGAIN,
-        "until a granter is asked that again which did not answer",
+        "until a granter is asked that again which did not answer, and after a start",
     ),
     count(
         "listening::MAX_UNSETTLED",

@@ -21,7 +21,7 @@ use crate::state::heads::Heads;
 use crate::state::heard::Heard;
 use crate::state::jobs::Jobs;
 use crate::state::keyring::{Keyring, StoredKeys};
-use crate::state::listening::ASKED_EVERY;
+use crate::state::listening::{ASKED_AGAIN, ASKED_EVERY};
 use crate::state::lockdown;
 use crate::state::outbox::Outbox;
 use crate::state::own_home::OwnHome;
@@ -234,8 +234,8 @@ impl Gateway {
             heard: Heard::load(&store)?,
             confirmed: Confirmed::default(),
             subscriptions: Schedule::load(&store, clock.now())?,
-            asked_whether: PutOff::new(ASKED_EVERY),
-            status_lists: PutOff::new(CHECKED_EVERY),
+            asked_whether: PutOff::new(ASKED_EVERY, clock.now().plus(ASKED_AGAIN)),
+            status_lists: PutOff::new(CHECKED_EVERY, clock.now()),
             remotes: Remotes::default(),
             pulling: Mutex::default(),
             proving: Proving::default(),

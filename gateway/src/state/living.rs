@@ -156,6 +156,8 @@ struct State {
     doubtful: BTreeSet<ItemId>,
     /// Whether more changed than is noted.
     overflown: bool,
+    /// Items that are to be looked at before the view is the one of what the owner owes now, and the revision of that.
+    owed: Option<(u64, BTreeSet<ItemId>)>,
 }
 
 /// How a view stands.
@@ -241,20 +243,31 @@ impl Entry {
         }
         let Some(built) = state.built.clone() else { return true };
         let mut current = built.current.write().unwrap_or_else(PoisonError::into_inner);
-        current.obligations = basis.revision;
         let now = now.max(current.at);
         let head = |item: ItemId| heads.get(item);
-        let Some(passing) = current.view.oblige(&basis.obligations, basis.consented, now, head) else {
-            return true;
-        };
-        current.at = now;
-        built.bytes.store(current.view.bytes(), Ordering::Relaxed);
-        drop(current);
-        // A step that was begun is one of the gates before, and is not taken.
-        let again: Vec<ItemId> = state.stepping.iter().copied().chain(passing).collect();
-        again.into_iter().for_each(|item| state.note(item));
+        let passing = current.view.oblige(&basis.obligations, basis.consented, now, head);
         // Nobody has judged the doubtful ones anew.
-        state.doubtful.is_empty()
+        let stays = passing.is_none() || state.doubtful.is_empty();
+        let mut owed = state.owed.take().map(|(_, owed)| owed).unwrap_or_default();
+        if let Some(passing) = passing {
+            current.at = now;
+            built.bytes.store(current.view.bytes(), Ordering::Relaxed);
+            // A step that was begun is one of the gates before, and is not taken.
+            owed.extend(state.stepping.iter().copied().chain(passing));
+            owed.iter().for_each(|item| state.note(*item));
+        }
+        if owed.is_empty() {
+            current.obligations = basis.revision;
+        } else {
+            // No answer leaves that was found before all of them were looked at.
+            state.owed = Some((basis.revision, owed));
+        }
+        stays
+    }
+
+    /// The items that are to be looked at before the view is the one of what the owner owes now.
+    pub(crate) fn owed(&self) -> BTreeSet<ItemId> {
+        self.state().owed.as_ref().map(|(_, items)| items.clone()).unwrap_or_default()
     }
 
     /// How the view stands.
@@ -346,6 +359,14 @@ impl Entry {
         current.view.expire(now);
         current.at = now;
         built.bytes.store(current.view.bytes(), Ordering::Relaxed);
+        if let Some((revision, owed)) = state.owed.take() {
+            let left: BTreeSet<ItemId> = owed.intersection(&state.changed).copied().collect();
+            if left.is_empty() {
+                current.obligations = revision;
+            } else {
+                state.owed = Some((revision, left));
+            }
+        }
         true
     }
 

@@ -72,6 +72,8 @@ impl Gateway {
             Ok(lists) if lists == **self.sanctions.load() => false,
             Ok(lists) => {
                 self.sanctions.store(Arc::new(lists));
+                // Whether a commit that tells them comes or not: the next reading finds nothing new.
+                self.views.clear();
                 true
             }
             Err(error) => {

@@ -260,6 +260,10 @@ impl Gateway {
                 }
             }
             if left.is_empty() {
+                // What came to be owed meanwhile.
+                left = entry.owed();
+            }
+            if left.is_empty() {
                 return Ok(built);
             }
         }

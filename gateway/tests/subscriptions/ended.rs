@@ -94,3 +94,28 @@ async fn it_is_over_with_a_grant_that_the_status_list_says_is_revoked() {
     assert_eq!(bob.get(&format!("received/{hash}")).await["state"], "revoked");
     assert_eq!(bob.held().await["ended_by"], "revoked");
 }
+
+/// One that made room for another at its granter's is forgotten there: asking whether it stands does not bring it back.
+#[tokio::test]
+async fn asking_brings_nothing_back() {
+    let (alice, bob) = pair().await;
+    let (_, hash, first) = subscribed(&alice, &bob, json!({})).await;
+    let subscribe = async || {
+        let held = bob.act(&format!("received/{hash}/subscribe"), &json!({"window": 60})).await.ok();
+        held["subscription"].as_str().unwrap().to_owned()
+    };
+    alice.act(&format!("subscriptions/{first}/end"), &json!({})).await.ok();
+    let second = subscribe().await;
+    for _ in 0..3 {
+        subscribe().await;
+    }
+    alice.act(&format!("subscriptions/{second}/end"), &json!({})).await.ok();
+    tick(&[&alice, &bob], DAY);
+    bob.ask_again().await;
+    for id in [&first, &second] {
+        assert_eq!(bob.held_of(id).await["ended_by"], "ended");
+    }
+    let all = alice.get("subscriptions").await;
+    let live = all["given"].as_array().unwrap().iter().filter(|one| one["ended_by"].is_null()).count();
+    assert_eq!(live, 3);
+}

@@ -137,14 +137,19 @@ async fn expired(context: &Context<'_>) -> Result<(), Failed> {
         let mut draft = context.draft(&grantee, &label, 2);
         draft["expires_at"] = json!(there.plus(LIFE));
         let begun = context.now();
-        let session = context.session(grantee, draft).await;
+        let session = match context.session(grantee, draft).await {
+            Ok(session) => {
+                let shown = context.answer(&session, &json!({"query": ""})).await;
+                shown.map(|_| session)
+            }
+            Err(failed) => Err(failed),
+        };
         tried += 1;
         // A gateway that had to be waited for meanwhile has ended it.
         if session.is_ok() || tried == 3 || context.now() < begun.plus(LIFE) {
             break session?;
         }
     };
-    context.answer(&session, &json!({"query": ""})).await?;
     context.wait(LIFE + Duration::from_secs(1)).await?;
     refused(context.query(&session, &json!({"query": ""})).await?.status, "a query after the grant's end")?;
     refused(

@@ -16,7 +16,7 @@ use crate::state::schema::{LISTENING, WALLET};
 use crate::state::wallet;
 use oap_client::ClientError;
 use oap_federation::push::{NewSubscription, PushTo};
-use oap_identity::{Did, Hash, SubscriptionId};
+use oap_identity::{Did, Hash, SubscriptionId, Timestamp};
 use oap_manifest::path;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -147,16 +147,22 @@ impl Subscriptions<'_> {
         let grant = Grant { hash: row.grant, granter: row.granter, document, above };
         let body = serde_json::to_value(self.wanted(id, row.window))?;
         let called = self.call(&grant, path::SUBSCRIBE, &body).await;
-        if row.begun_at.is_some() {
+        if let Some(begun_at) = row.begun_at {
             let again = if called == Called::Unreachable { ASKED_AGAIN } else { ASKED_EVERY };
             self.0.asked_whether.put_off(id, now, again);
-            if called == Called::Gone {
+            // Made by this very question: it was not there any more, and its owner may have ended it.
+            let is_anew = matches!(called, Called::Done(Some(at)) if at > begun_at.plus(ASKED_EVERY / 2));
+            if is_anew {
+                // Where that does not arrive, its next push is told that it is over.
+                self.call(&grant, &format!("{}/{id}/end", path::SUBSCRIBE), &json!({})).await;
+            }
+            if is_anew || called == Called::Gone {
                 self.0.commit_own(move |w| listening::end(w, id, HeldEnd::Ended).map(drop)).await?;
             }
             return Ok(());
         }
         match called {
-            Called::Done => {
+            Called::Done(_) => {
                 let begun = move |w: &mut Writing<'_, '_>| {
                     let Some(mut row) = LISTENING.get(w.tx, &id)? else { return Ok(()) };
                     row.begun_at.get_or_insert(w.now);
@@ -190,7 +196,7 @@ impl Subscriptions<'_> {
                 let above = wallet::above(&self.0.store, &row.grant)?;
                 let grant = Grant { hash: row.grant, granter: row.granter, document, above };
                 let at = format!("{}/{id}/end", path::SUBSCRIBE);
-                matches!(self.call(&grant, &at, &json!({})).await, Called::Done)
+                matches!(self.call(&grant, &at, &json!({})).await, Called::Done(_))
             }
             None => false,
         };
@@ -236,8 +242,8 @@ impl Subscriptions<'_> {
                 return Ok(Called::Unreachable);
             }
         };
-        session.remote.resume(session.ticket.clone()).call(&OwnKey(self.0), at, body).await?;
-        Ok(Called::Done)
+        let said = session.remote.resume(session.ticket.clone()).call(&OwnKey(self.0), at, body).await?;
+        Ok(Called::Done(said["begun_at"].as_str().and_then(|time| time.parse().ok())))
     }
 }
 
@@ -260,7 +266,8 @@ fn is_of_gateway(code: &str) -> bool {
 /// What came of asking another gateway for something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Called {
-    Done,
+    /// With when what is there began, where that is said.
+    Done(Option<Timestamp>),
     /// It is not there any more, or is something else there.
     Gone,
     Refused,

@@ -41,9 +41,20 @@ pub struct RedbEngine {
 
 type Pages = redb::ReadOnlyTable<&'static [u8], &'static [u8]>;
 
+/// What single values are read from.
+enum Current {
+    /// Whoever reads next opens it.
+    Closed,
+    /// The table as the last commit left it.
+    Open(Arc<Pages>),
+    /// A commit is under way. Everybody opens the table for themselves: nobody reads what was before once somebody has read what is
+    /// committed, and no pages of before are held on to.
+    Committing,
+}
+
 struct Opened {
-    /// What single values are read from: the table as the last commit left it. Let go of before the database.
-    current: RwLock<Option<Arc<Pages>>>,
+    /// Let go of before the database.
+    current: RwLock<Current>,
     database: Database,
     trouble: Arc<Trouble>,
     /// Whether the file is another's by now, which does not know of what is read here: pages may be written over.
@@ -95,7 +106,7 @@ impl Opened {
             }
             error => failed(error),
         })?;
-        let current = RwLock::default();
+        let current = RwLock::new(Current::Closed);
         let opened = Self { current, database, trouble, superseded: AtomicBool::new(false) };
         if !opened.has_table()? {
             opened.write(Vec::new()).map_err(|error| match opened.trouble.full.load(Ordering::Acquire) {
@@ -121,16 +132,24 @@ impl Opened {
 
     /// The same, opened once for every commit.
     fn current(&self) -> Result<Arc<Pages>, StoreError> {
-        if let Some(table) = &*self.current.read().unwrap_or_else(PoisonError::into_inner) {
-            return Ok(table.clone());
+        match &*self.current.read().unwrap_or_else(PoisonError::into_inner) {
+            Current::Open(table) => return Ok(table.clone()),
+            Current::Committing => return Ok(Arc::new(self.table()?)),
+            Current::Closed => {}
         }
         let mut current = self.current.write().unwrap_or_else(PoisonError::into_inner);
-        let table = match &*current {
-            Some(table) => table.clone(),
-            None => Arc::new(self.table()?),
-        };
-        *current = Some(table.clone());
+        if let Current::Open(table) = &*current {
+            return Ok(table.clone());
+        }
+        let table = Arc::new(self.table()?);
+        if matches!(*current, Current::Closed) {
+            *current = Current::Open(table.clone());
+        }
         Ok(table)
+    }
+
+    fn set_current(&self, current: Current) {
+        *self.current.write().unwrap_or_else(PoisonError::into_inner) = current;
     }
 
     fn write(&self, batch: Vec<Op>) -> Result<(), StoreError> {
@@ -147,9 +166,9 @@ impl Opened {
                 }
             }
         }
+        self.set_current(Current::Committing);
         let committed = writing.commit().map_err(failed);
-        // Whoever reads from now on reads what is committed, and the pages of before are free for the next commit.
-        *self.current.write().unwrap_or_else(PoisonError::into_inner) = None;
+        self.set_current(Current::Closed);
         committed
     }
 }
