@@ -19,7 +19,9 @@ ROOT = Path(__file__).resolve().parents[2]
 COPY = ROOT / "target" / "rogues" / "copy"
 # A gateway without a log, and one with a log.
 TESTS = ["the_honest_gateway_fails_no_probe", "a_gateway_with_a_log_passes"]
-TEST = ["cargo", "test", "--locked", "-p", "oap-conformance", "--test", "probes", "--", *TESTS]
+# Of the workspace, as `mutants.py` builds it: what both need of others is built once.
+TEST = ["cargo", "test", "--locked", "--workspace", "--test", "probes", "--", *TESTS]
+TARGET = os.environ.get("CARGO_TARGET_DIR", str(COPY.parent / "target"))
 
 
 def copy(besides=()):
@@ -47,7 +49,7 @@ def put_in(fault):
 
 def probed():
     """The ids of the probes that fail; None when there is no build."""
-    env = {**os.environ, "CARGO_TARGET_DIR": str(COPY.parent / "target"), "OAP_PROBE_SEEDS": "1", "RUST_BACKTRACE": "0"}
+    env = {**os.environ, "CARGO_TARGET_DIR": TARGET, "OAP_PROBE_SEEDS": "1", "RUST_BACKTRACE": "0"}
     run = subprocess.run(TEST, cwd=COPY, env=env, text=True, capture_output=True)
     if f"running {len(TESTS)} tests" not in run.stdout:
         print(run.stderr[-3000:], file=sys.stderr)

@@ -8,6 +8,7 @@ use crate::setting::{Setting, ViewError};
 use oap_grants::limits::{LimitError, check_profile};
 use oap_grants::{Grant, VerifiedGrant};
 use oap_identity::{Did, Hash, ItemId, ScopeId, Timestamp};
+use oap_memory::commitment::Committed;
 use oap_memory::epistemic;
 use oap_memory::project::{Projected, project};
 use oap_memory::record::{Head, ItemRecord};
@@ -141,12 +142,13 @@ impl Lens {
     pub(crate) fn enter<'w, E>(
         &self,
         head: &Head,
-        whole: &'w ItemRecord,
+        committed: &'w Committed,
     ) -> Result<(Entering, Projected<'w>), ViewError<E>> {
-        let projected = self.project(head.item_id, whole)?;
+        let projected = self.project(head.item_id, committed)?;
         let rules = Fired::of(&self.gate.judge(head).rules);
         let attitude = epistemic::classify(head.confidence, head.meta.human_verified, self.belief_threshold);
-        let entering = Entering::of(head, rules, attitude, whole.committed.commitment(), projected.item());
+        let (commitment, visible) = (committed.commitment(), projected.item());
+        let entering = Entering::of(head, rules, attitude, commitment, visible, self.language);
         Ok((entering, projected))
     }
 
@@ -155,12 +157,12 @@ impl Lens {
         if whole.committed.commitment() != of.commitment {
             return Ok(None);
         }
-        let projected = self.project(of.version.item, whole)?;
+        let projected = self.project(of.version.item, &whole.committed)?;
         Ok(Some(ViewItem::write(of.version.item, of.attitude, &projected, whole)?))
     }
 
-    fn project<'w, E>(&self, item: ItemId, whole: &'w ItemRecord) -> Result<Projected<'w>, ViewError<E>> {
-        project(&whole.committed, &self.profile, self.level, self.embeddings)
+    fn project<'w, E>(&self, item: ItemId, committed: &'w Committed) -> Result<Projected<'w>, ViewError<E>> {
+        project(committed, &self.profile, self.level, self.embeddings)
             .map_err(|error| ViewError::Commitment(item, error))
     }
 

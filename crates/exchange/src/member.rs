@@ -2,11 +2,12 @@
 
 use crate::gate::Fired;
 use crate::item::visible_text;
-use crate::rank::Document;
+use crate::rank::{Document, Words};
 use crate::vector::Vector;
 use oap_identity::{Hash, ItemId, Timestamp};
 use oap_memory::epistemic::Epistemic;
 use oap_memory::record::Head;
+use oap_memory::text::Language;
 use oap_memory::{Confidence, Kind};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -65,6 +66,7 @@ impl Member {
 pub(crate) struct Entering {
     pub(crate) member: Member,
     pub(crate) text: String,
+    pub(crate) words: Words,
 }
 
 impl Entering {
@@ -74,6 +76,7 @@ impl Entering {
         attitude: Epistemic,
         commitment: Hash,
         visible: &Map<String, Value>,
+        language: Language,
     ) -> Self {
         let provenance = |name: &str| visible.get("provenance").and_then(|p| p.get(name));
         let text = |value: Option<&Value>| value.and_then(Value::as_str).map(str::to_owned);
@@ -92,7 +95,8 @@ impl Entering {
             rules,
             vector: None,
         };
-        Self { member, text: visible_text(visible) }
+        let text = visible_text(visible);
+        Self { member, words: Words::of(&text, language), text }
     }
 }
 

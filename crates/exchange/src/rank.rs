@@ -82,6 +82,24 @@ struct Indexed {
     date: Option<Date>,
 }
 
+/// The words of a text, and how many of them mean something: what is counted before a document enters an index.
+#[derive(Debug)]
+pub(crate) struct Words {
+    counts: BTreeMap<String, u32>,
+    own: u32,
+}
+
+impl Words {
+    pub(crate) fn of(text: &str, language: Language) -> Self {
+        let mut words = Self { counts: BTreeMap::new(), own: 0 };
+        for Term { text, stop } in terms(text, language) {
+            *words.counts.entry(text).or_default() += 1;
+            words.own += u32::from(!stop);
+        }
+        words
+    }
+}
+
 /// What a word is worth that so many of so many have.
 pub(crate) fn rarity(count: usize, held: usize) -> f32 {
     let (count, held) = (count as f32, held as f32);
@@ -121,12 +139,11 @@ impl Index {
 
     /// Adds a document at a place that none is at.
     pub(crate) fn insert(&mut self, place: u32, document: &Document) {
-        let mut counts: BTreeMap<String, u32> = BTreeMap::new();
-        let mut own = 0;
-        for Term { text, stop } in terms(document.text, self.language) {
-            *counts.entry(text).or_default() += 1;
-            own += u32::from(!stop);
-        }
+        self.insert_words(place, document, Words::of(document.text, self.language));
+    }
+
+    /// The same, of a document whose words were counted.
+    pub(crate) fn insert_words(&mut self, place: u32, document: &Document, Words { counts, own }: Words) {
         let mut words = Vec::with_capacity(counts.len());
         for (text, count) in counts {
             let number = self.number(text);

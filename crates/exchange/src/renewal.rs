@@ -6,7 +6,9 @@ use crate::member::Entering;
 use crate::setting::{Embed, ViewError};
 use crate::slice::{Reach, Slice};
 use oap_identity::{ItemId, Timestamp};
-use oap_memory::record::{Head, ItemRecord};
+use oap_memory::commitment::Committed;
+use oap_memory::record::Head;
+use std::borrow::Borrow;
 use std::sync::Arc;
 
 /// What a view needs to know of changes. It does not hold on to the view, which can be answered from meanwhile.
@@ -42,12 +44,12 @@ impl Renewal {
     ///
     /// # Errors
     /// [`ViewError`]; then the view is as it was.
-    pub fn step<E>(
+    pub fn step<E, W: Borrow<Committed>>(
         &self,
         changed: impl IntoIterator<Item = (ItemId, Option<Arc<Head>>)>,
         embed: Option<Embed<'_>>,
         now: Timestamp,
-        mut load: impl FnMut(&Head) -> Result<Option<ItemRecord>, E>,
+        mut load: impl FnMut(&Head) -> Result<Option<W>, E>,
     ) -> Result<Step, ViewError<E>> {
         let mut all = Vec::new();
         for (item, head) in changed {
@@ -56,7 +58,7 @@ impl Renewal {
                 Some(head) => match self.lens.withholds(&head) {
                     Some(withheld) => Becomes::Withheld(withheld),
                     None => match load(&head).map_err(ViewError::Store)? {
-                        Some(whole) => Becomes::Member(Box::new(self.lens.enter(&head, &whole)?.0)),
+                        Some(loaded) => Becomes::Member(Box::new(self.lens.enter(&head, loaded.borrow())?.0)),
                         None => Becomes::Nothing,
                     },
                 },

@@ -8,9 +8,11 @@ use crate::rank::{Index, Matches};
 use crate::setting::{Embed, RETRY, Setting, ViewError};
 use crate::vector::Vector;
 use oap_identity::{ItemId, Timestamp};
+use oap_memory::commitment::Committed;
 use oap_memory::project::Projected;
-use oap_memory::record::{Head, ItemRecord};
+use oap_memory::record::Head;
 use rayon::prelude::*;
+use std::borrow::Borrow;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
@@ -125,13 +127,13 @@ impl Reach {
 impl Slice {
     /// Selects, passes the gates, projects and caps. Items are loaded only when they passed, on all cores; one that `load` finds
     /// no more was erased meanwhile, and is in no view. With what `each` makes of every one, in the order of ids.
-    pub(crate) fn build<'h, E: Send, T: Send>(
+    pub(crate) fn build<'h, E: Send, T: Send, W: Borrow<Committed>>(
         terms: Terms,
         allowance: &Allowance,
         setting: &Setting,
         heads: impl Iterator<Item = &'h Head>,
-        load: impl Fn(&Head) -> Result<Option<ItemRecord>, E> + Sync,
-        each: impl Fn(&Entering, &Projected, &ItemRecord) -> Result<T, ViewError<E>> + Sync,
+        load: impl Fn(&Head) -> Result<Option<W>, E> + Sync,
+        each: impl Fn(&Entering, &Projected, &W) -> Result<T, ViewError<E>> + Sync,
     ) -> Result<(Self, Vec<T>), ViewError<E>> {
         let lens = Arc::new(Lens::new(terms, allowance, setting)?);
         let mut selected: Vec<&Head> = heads.filter(|head| lens.selects(head, setting.now)).collect();
@@ -159,9 +161,9 @@ impl Slice {
             None => true,
         });
         let enter = |head: &&Head| {
-            let Some(whole) = load(head).map_err(ViewError::Store)? else { return Ok(None) };
-            let (one, projected) = lens.enter(head, &whole)?;
-            let made = each(&one, &projected, &whole)?;
+            let Some(loaded) = load(head).map_err(ViewError::Store)? else { return Ok(None) };
+            let (one, projected) = lens.enter(head, loaded.borrow())?;
+            let made = each(&one, &projected, &loaded)?;
             Ok(Some((one, made)))
         };
         let mut all_made = Vec::new();
@@ -203,7 +205,7 @@ impl Slice {
     }
 
     /// Adds a member that is not there.
-    pub(crate) fn insert(&mut self, Entering { mut member, text }: Entering) {
+    pub(crate) fn insert(&mut self, Entering { mut member, text, words }: Entering) {
         let place = self.free.pop().unwrap_or_else(|| {
             self.members.push(None);
             self.members.len() as u32 - 1
@@ -212,7 +214,7 @@ impl Slice {
             member.vector = None;
         }
         self.recent.note(member.id());
-        self.index.insert(place, &member.document(&text));
+        self.index.insert_words(place, &member.document(&text), words);
         self.places.insert(member.id(), place);
         self.ends.extend(member.end_of_life.map(|end| (end, member.id())));
         self.judged_mut().report.note(member.rules, true);

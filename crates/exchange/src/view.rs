@@ -4,7 +4,7 @@
 //! View(grant) = cap( project( gate( select(store, grant.filter) ), profile, trust_level ), max_items )
 //! ```
 //!
-//! [`View::build`] makes one of whole items, and keeps of each what selecting, ranking, filters and cursors need. Everything
+//! [`View::build`] makes one of committed versions, and keeps of each what selecting, ranking, filters and cursors need. Everything
 //! that answers a grantee works on the view it made.
 
 use crate::allowance::Allowance;
@@ -17,7 +17,9 @@ use crate::slice::Slice;
 use crate::vector::Vector;
 use oap_grants::VerifiedGrant;
 use oap_identity::{Hash, ItemId, Timestamp};
-use oap_memory::record::{Head, ItemRecord};
+use oap_memory::commitment::Committed;
+use oap_memory::record::Head;
+use std::borrow::Borrow;
 use std::sync::Arc;
 
 /// All that a grantee can learn under one grant. [`View::build`] alone makes one, of a [`VerifiedGrant`].
@@ -36,12 +38,12 @@ impl View {
     ///
     /// # Errors
     /// [`ViewError`]; a view that cannot be built whole is not built.
-    pub fn build<'h, E: Send>(
+    pub fn build<'h, E: Send, W: Borrow<Committed>>(
         grant: &VerifiedGrant,
         allowance: &Allowance,
         setting: &Setting,
         heads: impl Iterator<Item = &'h Head>,
-        load: impl Fn(&Head) -> Result<Option<ItemRecord>, E> + Sync,
+        load: impl Fn(&Head) -> Result<Option<W>, E> + Sync,
     ) -> Result<Self, ViewError<E>> {
         let (slice, _) =
             Slice::build(Terms::verified(grant), allowance, setting, heads, load, |_, _, _| Ok(()))?;

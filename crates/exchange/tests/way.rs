@@ -186,7 +186,7 @@ fn changes_of_what_is_kept_back_are_noted() {
     let embargo = value!({"ccc_version": "1.0", "scope_id": "personal", "embargo_list": [grantee()]});
     setting.obligations.contexts.insert("personal".parse().unwrap(), Ccc::parse(embargo).unwrap());
     let verified = presented(&owner, grant(&filter, MEMORY, 2.try_into().unwrap()));
-    let load = |_: &Head| Ok::<_, Infallible>(None);
+    let load = |_: &Head| Ok::<_, Infallible>(None::<ItemRecord>);
     let heads = items.iter().map(|(head, _)| head);
     let view = View::build(&verified, &Allowance::unused(10), &setting, heads, load).unwrap();
     let kept_back = items[0].0.item_id;

@@ -4,6 +4,7 @@ use crate::commitment::Committed;
 use crate::item::{Body, Confidence, Kind, Sensitivity, closed_enum};
 use oap_identity::{Did, ItemId, ScopeId, Timestamp};
 use serde::{Deserialize, Serialize};
+use std::borrow::Borrow;
 use std::sync::Arc;
 use thin_vec::ThinVec;
 
@@ -240,4 +241,10 @@ pub struct ItemRecord {
     pub chain: Vec<String>,
     /// The receipt of its capture, in canonical form, as stored.
     pub capture_receipt: String,
+}
+
+impl Borrow<Committed> for ItemRecord {
+    fn borrow(&self) -> &Committed {
+        &self.committed
+    }
 }

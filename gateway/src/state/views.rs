@@ -18,6 +18,7 @@ use oap_grants::{Grant, VerifiedGrant};
 use oap_identity::{Hash, ItemId, Timestamp};
 use oap_manifest::path;
 use oap_memory::chain::Link;
+use oap_memory::commitment::Committed;
 use oap_memory::record::{Head, ItemRecord};
 use oap_store::{Range, Store, StoreError};
 use serde_json::Value;
@@ -203,7 +204,10 @@ impl Gateway {
                 embeddings,
                 now,
                 &mut absent,
-                |setting, heads, load| View::build(&grant, &allowance, setting, heads, load),
+                |setting, heads, endorsed, absent| {
+                    let load = |head: &Head| gateway.committed_standing(head, endorsed, absent);
+                    View::build(&grant, &allowance, setting, heads, load)
+                },
             )?;
             Ok((Arc::new(BuiltView::new(view, now, revision)), absent))
         };
@@ -284,7 +288,7 @@ impl Gateway {
         let embed: Option<Embed<'_>> = self.embeddings.as_ref().map(|_| &embed as Embed<'_>);
         let heads = items.iter().map(|item| (*item, self.heads.get(*item)));
         let missing = Mutex::new(&mut absent);
-        let load = |head: &Head| self.load_standing(head, &endorsed, &missing);
+        let load = |head: &Head| self.committed_standing(head, &endorsed, &missing);
         let step = built.renewal().step(heads, embed, now, load).map_err(why)?;
         let moved = absent.moved.clone();
         Ok(match entry.finish_step(built, step, absent, now) {
@@ -326,9 +330,11 @@ impl Gateway {
     /// unknown profile.
     pub fn would_show(&self, grant: &Grant) -> Result<Preview, Error> {
         let (basis, now, mut absent) = (self.gate_basis(grant)?, self.clock.now(), Absent::default());
-        let shown = self.sliced(grant, basis, true, now, &mut absent, |setting, heads, load| {
-            Preview::build(grant, setting, heads, load)
-        })?;
+        let shown =
+            self.sliced(grant, basis, true, now, &mut absent, |setting, heads, endorsed, absent| {
+                let load = |head: &Head| self.load_standing(head, endorsed, absent);
+                Preview::build(grant, setting, heads, load)
+            })?;
         if absent.moved.is_empty() { Ok(shown) } else { Err(Error::Overtaken) }
     }
 
@@ -340,7 +346,12 @@ impl Gateway {
         embeddings: bool,
         now: Timestamp,
         absent: &mut Absent,
-        build: impl FnOnce(&Setting, &mut dyn Iterator<Item = &Head>, Load<'_>) -> Result<T, ViewError<Error>>,
+        build: impl FnOnce(
+            &Setting,
+            &mut dyn Iterator<Item = &Head>,
+            &Endorsed,
+            &Missing<'_>,
+        ) -> Result<T, ViewError<Error>>,
     ) -> Result<T, Error> {
         let embed = |texts: Vec<String>| self.vectors(grant, texts);
         let url = self.url(path::VECTORS);
@@ -363,9 +374,38 @@ impl Gateway {
         let endorsed = self.endorsed()?;
         let heads = self.heads.all();
         let mut heads = heads.iter().map(|head| &**head);
-        let missing = Mutex::new(absent);
-        let load = |head: &Head| self.load_standing(head, &endorsed, &missing);
-        build(&setting, &mut heads, &load).map_err(why)
+        build(&setting, &mut heads, &endorsed, &Mutex::new(absent)).map_err(why)
+    }
+
+    /// The version of an item that its head names, where a grantee would take the item: all that a view needs of it. `None` as for
+    /// [`Gateway::load_standing`].
+    fn committed_standing(
+        &self,
+        head: &Head,
+        endorsed: &Endorsed,
+        absent: &Missing<'_>,
+    ) -> Result<Option<Committed>, Error> {
+        // Who signed its links and its receipt matters only where a key was compromised.
+        if !endorsed.are_all() {
+            return Ok(self.load_standing(head, endorsed, absent)?.map(|whole| whole.committed));
+        }
+        let committed = match schema::version(&self.store, head.item_id, head.version_seq) {
+            Ok(committed) => Some(committed),
+            Err(Error::NotFound | Error::Store(StoreError::Erased)) => None,
+            Err(error) => return Err(error),
+        };
+        // Read after it: what is in force now was in force when it was read.
+        let stored = match HEADS.get(&self.store, &head.item_id) {
+            Ok(stored) => stored,
+            Err(StoreError::Erased) => None,
+            Err(error) => return Err(error.into()),
+        };
+        let Some(stored) = stored else { return Ok(None) };
+        if Version::of(&stored) == Version::of(head) {
+            return Ok(committed);
+        }
+        absent.lock().unwrap_or_else(PoisonError::into_inner).moved.insert(head.item_id);
+        Ok(None)
     }
 
     /// An item whole, where a grantee would take it; `None` too when it has moved on since its head was
@@ -374,7 +414,7 @@ impl Gateway {
         &self,
         head: &Head,
         endorsed: &Endorsed,
-        absent: &Mutex<&mut Absent>,
+        absent: &Missing<'_>,
     ) -> Result<Option<ItemRecord>, Error> {
         let absent = || absent.lock().unwrap_or_else(PoisonError::into_inner);
         let whole = self.load(Version::of(head))?;
@@ -420,8 +460,8 @@ pub(crate) fn why(error: ViewError<Error>) -> Error {
     }
 }
 
-/// Reads a whole item; `None` when it was erased since its head was read.
-type Load<'a> = &'a (dyn Fn(&Head) -> Result<Option<ItemRecord>, Error> + Sync);
+/// Where items are noted that passed and are not in a view.
+type Missing<'a> = Mutex<&'a mut Absent>;
 
 impl Gateway {
     /// The vectors of texts that the grantee of a grant sees; `None` while the model is out of reach. Called where
