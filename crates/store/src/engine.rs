@@ -64,6 +64,19 @@ pub trait Engine: Send + Sync + 'static {
         0
     }
 
+    /// Bytes that batches which were applied may still take on disk.
+    fn owed(&self) -> u64 {
+        0
+    }
+
+    /// Takes what is owed.
+    ///
+    /// # Errors
+    /// As [`Engine::apply`]. Whatever was applied is there.
+    fn settle(&self) -> Result<(), StoreError> {
+        Ok(())
+    }
+
     /// Whether a disk that is full during [`Engine::apply`] leaves the engine as it was before.
     fn survives_full(&self) -> bool {
         true
@@ -88,6 +101,12 @@ impl<E: Engine + ?Sized> Engine for Arc<E> {
     }
     fn room(&self, operations: usize, bytes: usize) -> u64 {
         (**self).room(operations, bytes)
+    }
+    fn owed(&self) -> u64 {
+        (**self).owed()
+    }
+    fn settle(&self) -> Result<(), StoreError> {
+        (**self).settle()
     }
     fn survives_full(&self) -> bool {
         (**self).survives_full()

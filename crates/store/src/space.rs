@@ -143,6 +143,12 @@ impl Space {
         Arc::new(Self { disk: None, goal: 0, changing: Mutex::default() })
     }
 
+    /// Bytes that the reserve is to hold; none where space has no end.
+    #[must_use]
+    pub fn goal(&self) -> Option<u64> {
+        self.disk.as_ref().map(|_| self.goal)
+    }
+
     /// Bytes that are missing before a transaction that may take so many is admitted.
     ///
     /// # Errors

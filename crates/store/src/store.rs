@@ -4,8 +4,8 @@
 //! precondition that was checked holds at the commit. Those that wait while a batch is written go into the next
 //! batch together. A transaction whose writes the disk may not hold is refused before anything of it is written.
 //! What a batch needs once, such as a signature over all of it, is written when its last transaction has run.
-//! Order of one batch: new keys synced to the vault, batch applied and flushed, destroyed keys
-//! overwritten and synced, hooks run, everybody answered.
+//! Order of one batch: batch applied and flushed, with keys that the vault has already, destroyed keys overwritten and synced,
+//! hooks run, everybody answered.
 //!
 //! A transaction that panics is one caller's failure: what it wrote is dropped, and the writer goes on.
 //!
@@ -33,8 +33,9 @@ use tokio::sync::oneshot;
 
 /// The version of what is stored: one that a program of before could not read is another.
 ///
-/// 1: as the first. 2: heads of receipt chains that more comes after have no signature.
-pub const SCHEMA: u32 = 2;
+/// 1: as the first. 2: heads of receipt chains that more comes after have no signature. 3: what was written last may stand in
+/// journals beside the database.
+pub const SCHEMA: u32 = 3;
 /// The earliest version that is brought forward when a store is opened.
 pub const OLDEST_SCHEMA: u32 = 1;
 /// Most bytes of keys and sealed values that [`Tx::at_last`] may write.
@@ -370,19 +371,21 @@ fn check_schema(engine: &impl Engine) -> Result<(), StoreError> {
             match found {
                 SCHEMA => Ok(()),
                 // From here on the program that wrote it refuses it.
-                OLDEST_SCHEMA..SCHEMA => engine.apply(vec![schema()]),
+                OLDEST_SCHEMA..SCHEMA => write_schema(engine),
                 _ => Err(StoreError::Schema { found, known: SCHEMA }),
             }
         }
         None if engine.scan(&[], &[], false).next().is_some() => {
             Err(StoreError::Schema { found: 0, known: SCHEMA })
         }
-        None => engine.apply(vec![schema()]),
+        None => write_schema(engine),
     }
 }
 
-fn schema() -> Op {
-    Op::Put(SCHEMA_KEY.to_vec(), SCHEMA.to_le_bytes().to_vec())
+fn write_schema(engine: &impl Engine) -> Result<(), StoreError> {
+    engine.apply(vec![Op::Put(SCHEMA_KEY.to_vec(), SCHEMA.to_le_bytes().to_vec())])?;
+    // Where a program of before looks for it.
+    engine.settle()
 }
 
 /// Overwrites every key whose slot is not marked as in use.

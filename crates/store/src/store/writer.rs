@@ -167,8 +167,15 @@ fn admit(shared: &Shared, group: &Group, own: &Group) -> Result<u64, StoreError>
         if !shared.engine.survives_full() && there < group.room + room {
             return Err(StoreError::Full { missing: group.room + room - there });
         }
-    } else {
+        return Ok(room);
+    }
+    let admitted = shared.space.admit(shared.engine.owed() + group.room + room);
+    if matches!(admitted, Err(StoreError::Full { .. })) && shared.engine.owed() > 0 {
+        // What is owed takes less than it may.
+        shared.engine.settle()?;
         shared.space.admit(group.room + room)?;
+    } else {
+        admitted?;
     }
     Ok(room)
 }
@@ -203,9 +210,6 @@ fn sealed(writes: BTreeMap<Vec<u8>, Option<Waiting>>) -> Result<Vec<Op>, StoreEr
 
 /// Applies and flushes what a batch writes.
 fn apply(shared: &Shared, group: &mut Group) -> Result<(), StoreError> {
-    if !group.allocated.is_empty() {
-        shared.vault.sync()?;
-    }
     if group.writes.is_empty() {
         return Ok(());
     }

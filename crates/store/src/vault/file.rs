@@ -27,7 +27,7 @@ use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 use zeroize::Zeroizing;
 
 const MAGIC: &[u8; 8] = b"OAPVAULT";
@@ -36,6 +36,9 @@ const SLOT: usize = 32 + OVERHEAD;
 /// Argon2id: 64 MiB, three passes, one lane (RFC 9106, second recommended option).
 const MEMORY_KIB: u32 = 64 * 1024;
 const PASSES: u32 = 3;
+
+/// Keys that are made durable at once, ahead of those who take them: a sync for each would be most of what an item costs.
+const AHEAD: usize = 256;
 
 /// The keys of a store, in a file.
 pub struct FileVault {
@@ -47,10 +50,28 @@ pub struct FileVault {
     own: OnceLock<ContentKey>,
 }
 
-/// Slots without a key: gaps, and everything from `end` on.
+/// Slots that nothing uses: those with a key that is ready, gaps, and everything from `end` on.
 struct Free {
+    /// Durable, and nobody's yet. Opening the vault's store destroys those that a program left.
+    ready: Vec<(Slot, ContentKey)>,
     gaps: BTreeSet<Slot>,
     end: Slot,
+}
+
+impl Free {
+    fn from(gaps: BTreeSet<Slot>, end: Slot) -> Mutex<Self> {
+        Mutex::new(Self { ready: Vec::new(), gaps, end })
+    }
+
+    /// The next slots without a key, the first ones first.
+    fn take(&mut self, most: usize) -> Vec<Slot> {
+        let mut taken: Vec<Slot> = std::iter::from_fn(|| self.gaps.pop_first()).take(most).collect();
+        for _ in taken.len()..most {
+            taken.push(self.end);
+            self.end += 1;
+        }
+        taken
+    }
 }
 
 enum Backing {
@@ -148,13 +169,8 @@ impl FileVault {
         header[38..54].copy_from_slice(&random::bytes::<16>(random));
         backing.write(&header, 0).map_err(failed)?;
         let (key, id) = read_header(&header, master)?;
-        let vault = Self {
-            backing,
-            master: key,
-            id,
-            free: Mutex::new(Free { gaps: BTreeSet::new(), end: 1 }),
-            own: OnceLock::new(),
-        };
+        let vault =
+            Self { backing, master: key, id, free: Free::from(BTreeSet::new(), 1), own: OnceLock::new() };
         vault.put(0, &Zeroizing::new(random::bytes(random)), random)?;
         vault.sync()?;
         vault.keep_own(vault.unseal(0)?);
@@ -173,8 +189,8 @@ impl FileVault {
         let (master, id) = read_header(&header, master)?;
         let slots = (backing.len().map_err(failed)?.saturating_sub(HEADER as u64)) / SLOT as u64;
         let end = Slot::try_from(slots).map_err(|_| VaultError::TooManySlots)?;
-        let free = Mutex::new(Free { gaps: BTreeSet::new(), end });
-        let vault = Self { backing, master, id, free, own: OnceLock::new() };
+        let vault =
+            Self { backing, master, id, free: Free::from(BTreeSet::new(), end), own: OnceLock::new() };
         vault.keep_own(vault.unseal(0).map_err(|_| StoreError::WrongKey)?);
         let mut gaps = BTreeSet::new();
         for slot in 1..end {
@@ -182,8 +198,35 @@ impl FileVault {
                 gaps.insert(slot);
             }
         }
-        vault.free.lock().unwrap_or_else(PoisonError::into_inner).gaps = gaps;
+        vault.free().gaps = gaps;
         Ok(vault)
+    }
+
+    fn free(&self) -> MutexGuard<'_, Free> {
+        self.free.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Makes keys ready: as many as the disk takes, one at least.
+    fn make_ready(&self, free: &mut Free, random: &dyn Random) -> Result<(), StoreError> {
+        let slots = free.take(AHEAD);
+        let mut ready = Vec::with_capacity(slots.len());
+        let put = slots.iter().try_for_each(|slot| {
+            let key = Zeroizing::new(random::bytes(random));
+            self.put(*slot, &key, random)?;
+            ready.push((*slot, key));
+            Ok(())
+        });
+        let refused = put.err().filter(|_| ready.is_empty());
+        let synced = refused.map_or_else(|| self.sync(), Err);
+        // What is not durable is written anew before anybody is given it.
+        if synced.is_err() {
+            ready.clear();
+        }
+        free.gaps.extend(&slots[ready.len()..]);
+        // The last one is taken first.
+        ready.reverse();
+        free.ready = ready;
+        synced
     }
 
     fn unseal(&self, slot: Slot) -> Result<ContentKey, StoreError> {
@@ -198,6 +241,10 @@ impl FileVault {
 
     fn keep_own(&self, key: ContentKey) {
         let _ = self.own.set(key);
+    }
+
+    fn sync(&self) -> Result<(), StoreError> {
+        self.backing.sync().map_err(failed)
     }
 
     fn put(&self, slot: Slot, key: &ContentKey, random: &dyn Random) -> Result<(), StoreError> {
@@ -231,20 +278,12 @@ impl Vault for FileVault {
     }
 
     fn allocate(&self, random: &dyn Random) -> Result<(Slot, ContentKey), StoreError> {
-        let slot = {
-            let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
-            free.gaps.pop_first().unwrap_or_else(|| {
-                free.end += 1;
-                free.end - 1
-            })
-        };
-        let key = Zeroizing::new(random::bytes(random));
-        if let Err(error) = self.put(slot, &key, random) {
-            // A full disk: the slot is free again.
-            self.free.lock().unwrap_or_else(PoisonError::into_inner).gaps.insert(slot);
-            return Err(error);
+        let mut free = self.free();
+        if free.ready.is_empty() {
+            self.make_ready(&mut free, random)?;
         }
-        Ok((slot, key))
+        // A disk that took none said so.
+        free.ready.pop().ok_or(StoreError::Full { missing: SLOT as u64 })
     }
 
     fn wipe(&self, slots: &[Slot]) -> Result<(), StoreError> {
@@ -252,13 +291,14 @@ impl Vault for FileVault {
             self.backing.write(&[0; SLOT], offset(*slot)).map_err(failed)?;
         }
         self.sync()?;
-        self.free.lock().unwrap_or_else(PoisonError::into_inner).gaps.extend(slots);
+        self.free().gaps.extend(slots);
         Ok(())
     }
 
     fn used(&self) -> Vec<Slot> {
-        let free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
-        (1..free.end).filter(|slot| !free.gaps.contains(slot)).collect()
+        let free = self.free();
+        let ready: BTreeSet<Slot> = free.ready.iter().map(|(slot, _)| *slot).collect();
+        (1..free.end).filter(|slot| !free.gaps.contains(slot) && !ready.contains(slot)).collect()
     }
 
     fn image(&self) -> Result<Vec<u8>, StoreError> {
@@ -266,10 +306,6 @@ impl Vault for FileVault {
         let mut bytes = vec![0; length];
         self.backing.read(&mut bytes, 0).map_err(failed)?;
         Ok(bytes)
-    }
-
-    fn sync(&self) -> Result<(), StoreError> {
-        self.backing.sync().map_err(failed)
     }
 }
 

@@ -25,8 +25,7 @@ pub enum Master {
 /// Where a store's keys are: numbered slots, each with a key or empty. Slot 0 holds the store's own and is never
 /// emptied.
 ///
-/// One writer calls [`Vault::allocate`], [`Vault::sync`] and [`Vault::wipe`]; any number of readers call
-/// [`Vault::key`], at any time.
+/// One writer calls [`Vault::allocate`] and [`Vault::wipe`]; any number of readers call [`Vault::key`], at any time.
 pub trait Vault: Send + Sync + 'static {
     /// The key in a slot.
     ///
@@ -34,18 +33,11 @@ pub trait Vault: Send + Sync + 'static {
     /// [`StoreError::Erased`] when there is none, [`StoreError::Tampered`] when it is not what was put there.
     fn key(&self, slot: Slot) -> Result<ContentKey, StoreError>;
 
-    /// Puts a fresh key into an empty slot. It counts once [`Vault::sync`] has returned; until then, and after a crash,
-    /// the slot may be as it was.
+    /// A slot that nothing used, with a fresh key that is durable.
     ///
     /// # Errors
-    /// [`StoreError::Full`], with the slot as it was; [`StoreError::Vault`].
+    /// [`StoreError::Full`], [`StoreError::Vault`].
     fn allocate(&self, random: &dyn Random) -> Result<(Slot, ContentKey), StoreError>;
-
-    /// Waits until every key that was put is durable.
-    ///
-    /// # Errors
-    /// [`StoreError::Vault`].
-    fn sync(&self) -> Result<(), StoreError>;
 
     /// Destroys the keys in these slots, but for 0: nobody can have them back once it has returned.
     ///
@@ -53,7 +45,7 @@ pub trait Vault: Send + Sync + 'static {
     /// [`StoreError::Vault`].
     fn wipe(&self, slots: &[Slot]) -> Result<(), StoreError>;
 
-    /// The slots that hold a key, but for 0.
+    /// The slots that hold a key, but for 0 and those with a key that nobody has been given.
     fn used(&self) -> Vec<Slot>;
 
     /// All of it as a backup keeps it, of no use without the master key.

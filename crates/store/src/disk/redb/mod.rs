@@ -1,74 +1,140 @@
-//! The engine on disk: redb, one file that is copied on write.
+//! The engine on disk: redb, one file that is copied on write, and journals before it.
 //!
-//! A commit is written beside what is there and becomes valid with one write into the file's first block, which is there since
-//! the file was made. So a disk that fills during a commit leaves what was there before: the database is opened anew, the batch
-//! is refused, and nothing else happens.
+//! A commit of redb writes every page on the way to every value anew, and syncs twice. So a batch goes into a journal
+//! first ([`journal`]), with one sync, and is read from memory ([`recent`]) until many of them are written to the database
+//! together ([`database`]), beside whoever writes and reads. A batch that is large goes to the database at once.
+//!
+//! A commit of the database is written beside what is there and becomes valid with one write into the file's first block, which is
+//! there since the file was made. So a disk that fills during a commit leaves what was there before: the database is opened anew, and
+//! what was acknowledged stands in the journals. A store that is closed leaves them empty.
 
+mod database;
 mod file;
+mod journal;
+mod recent;
 
 use crate::disk::{EngineKind, lock};
 use crate::engine::{Engine, Op, OwnedPairs, Pairs};
-use crate::space::{Space, is_full};
+use crate::space::Space;
 use crate::{EngineError, StoreError};
-use file::{SpacedFile, Trouble};
-use redb::{Database, DatabaseError, ReadableDatabase, StorageError, TableDefinition};
+use database::{Base, PER_BATCH};
+use journal::{Journals, Record, encode};
+use recent::{Layer, Merged, Recent};
 use std::fs::File;
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::thread::JoinHandle;
 
 /// The database's file in the store's folder.
 pub(super) const FILE: &str = "store.redb";
-/// Memory for redb's page cache, in bytes.
-const CACHE: usize = 32 << 20;
-/// The one table: the store's own tables are the first bytes of its keys.
-const PAIRS: TableDefinition<&[u8], &[u8]> = TableDefinition::new("pairs");
 /// What a batch takes on disk beside its values: the pages on the way to each, in bytes an operation.
 const PER_OP: u64 = 8 << 10;
-/// What a batch takes at least, in bytes.
-const PER_BATCH: u64 = 256 << 10;
+/// The largest journal, in bytes; there are two. On a small disk each is a quarter of the reserve.
+const MAX_JOURNAL: u64 = 4 << 20;
 
-/// A redb database, and the lock that says at once whether somebody else has it open.
+/// A redb database with its journals, and the lock that says at once whether somebody else has it open.
 #[derive(Debug)]
 pub struct RedbEngine {
-    path: PathBuf,
-    space: Arc<Space>,
-    open: RwLock<Arc<Opened>>,
+    shared: Arc<Shared>,
+    journals: Mutex<Journals>,
+    settler: Option<JoinHandle<()>>,
     #[expect(dead_code, reason = "held, and let go after the database")]
     lock: File,
 }
 
-type Pages = redb::ReadOnlyTable<&'static [u8], &'static [u8]>;
-
-/// What single values are read from.
-enum Current {
-    /// Whoever reads next opens it.
-    Closed,
-    /// The table as the last commit left it.
-    Open(Arc<Pages>),
-    /// A commit is under way. Everybody opens the table for themselves: nobody reads what was before once somebody has read what is
-    /// committed, and no pages of before are held on to.
-    Committing,
+#[derive(Debug)]
+struct Shared {
+    base: Base,
+    recent: RwLock<Recent>,
+    work: Mutex<Work>,
+    changed: Condvar,
+    space: Arc<Space>,
 }
 
-struct Opened {
-    /// Let go of before the database.
-    current: RwLock<Current>,
-    database: Database,
-    trouble: Arc<Trouble>,
-    /// Whether the file is another's by now, which does not know of what is read here: pages may be written over.
-    superseded: AtomicBool,
+/// What the thread does that writes layers to the database.
+#[derive(Debug)]
+enum Work {
+    /// Nothing.
+    None,
+    /// It is to write the layer that is settling, or does.
+    Settling,
+    /// That layer could not be written. It is tried again when its place is needed.
+    Failed(StoreError),
+    /// It is to end.
+    Ended,
 }
 
-impl std::fmt::Debug for Opened {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Opened").field("trouble", &self.trouble).finish_non_exhaustive()
+impl Shared {
+    fn recent(&self) -> RwLockReadGuard<'_, Recent> {
+        self.recent.read().unwrap_or_else(PoisonError::into_inner)
     }
-}
 
-fn failed(error: impl Into<redb::Error>) -> StoreError {
-    EngineError::Redb(Arc::new(error.into())).into()
+    fn recent_mut(&self) -> RwLockWriteGuard<'_, Recent> {
+        self.recent.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn work(&self) -> MutexGuard<'_, Work> {
+        self.work.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Writes the layer that is settling to the database, where there is one.
+    fn settle(&self) -> Result<(), StoreError> {
+        let Some(layer) = self.recent().settling.clone() else { return Ok(()) };
+        self.base.write(layer.pairs(), layer.last)?;
+        self.recent_mut().settling = None;
+        Ok(())
+    }
+
+    /// Writes layers to the database when it is told to, until it is told to end.
+    fn settle_each(&self) {
+        let mut work = self.work();
+        loop {
+            match *work {
+                Work::Ended => return,
+                Work::None | Work::Failed(_) => {
+                    work = self.changed.wait(work).unwrap_or_else(PoisonError::into_inner);
+                }
+                Work::Settling => {
+                    drop(work);
+                    let settled = catch_unwind(AssertUnwindSafe(|| self.settle()));
+                    let settled = settled.unwrap_or(Err(StoreError::Panicked));
+                    work = self.work();
+                    if matches!(*work, Work::Settling) {
+                        *work = settled.map_or_else(Work::Failed, |()| Work::None);
+                    }
+                    self.changed.notify_all();
+                }
+            }
+        }
+    }
+
+    /// Has the thread write the layer that is settling.
+    fn begin(&self) {
+        *self.work() = Work::Settling;
+        self.changed.notify_all();
+    }
+
+    /// Waits until no layer is settling. One that could not be written is tried once more.
+    ///
+    /// # Errors
+    /// [`StoreError::Full`]: it is where it was. [`StoreError::Engine`].
+    fn settled(&self) -> Result<(), StoreError> {
+        let mut again = true;
+        let mut work = self.work();
+        loop {
+            match &*work {
+                Work::None | Work::Ended => return Ok(()),
+                Work::Failed(StoreError::Full { .. }) if again => {
+                    again = false;
+                    *work = Work::Settling;
+                    self.changed.notify_all();
+                }
+                Work::Failed(error) => return Err(error.clone()),
+                Work::Settling => work = self.changed.wait(work).unwrap_or_else(PoisonError::into_inner),
+            }
+        }
+    }
 }
 
 impl RedbEngine {
@@ -79,167 +145,137 @@ impl RedbEngine {
     /// [`StoreError::Engine`].
     pub fn open(folder: &Path, space: &Arc<Space>) -> Result<Self, StoreError> {
         let lock = lock(folder)?;
-        let path = folder.join(FILE);
-        let opened = Opened::open(&path, space)?;
+        let base = Base::open(folder.join(FILE), space.clone())?;
         // So that the name of a new file is durable, too.
         let synced = File::open(folder).and_then(|folder| folder.sync_all());
         synced.map_err(|e| EngineError::File(Arc::new(e)))?;
-        Ok(Self { path, space: space.clone(), open: RwLock::new(Arc::new(opened)), lock })
+        let last = base.last()?;
+        let capacity = space.goal().map_or(MAX_JOURNAL, |goal| (goal / 4).min(MAX_JOURNAL));
+        let (journals, [older, newer]) = Journals::open(folder, capacity, last)?;
+        let layer = |records: Vec<Record>, last: u64| {
+            let mut layer = Layer::after(last);
+            for Record { number, batch } in records {
+                layer.take(batch, number);
+            }
+            layer
+        };
+        let settling = (!older.is_empty()).then(|| Arc::new(layer(older, last)));
+        let open = layer(newer, settling.as_ref().map_or(last, |layer| layer.last));
+        let work = if settling.is_some() { Work::Settling } else { Work::None };
+        let shared = Arc::new(Shared {
+            base,
+            recent: RwLock::new(Recent { open, settling }),
+            work: Mutex::new(work),
+            changed: Condvar::new(),
+            space: space.clone(),
+        });
+        let settler = std::thread::Builder::new().name("store-settler".into()).spawn({
+            let shared = shared.clone();
+            move || shared.settle_each()
+        });
+        let settler = Some(settler.map_err(|e| EngineError::Writer(Arc::new(e)))?);
+        Ok(Self { shared, journals: Mutex::new(journals), settler, lock })
     }
 
-    fn opened(&self) -> Arc<Opened> {
-        self.open.read().unwrap_or_else(PoisonError::into_inner).clone()
+    fn journals(&self) -> MutexGuard<'_, Journals> {
+        self.journals.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Writes everything that only the journals have to the database.
+    fn settle_all(&self, journals: &mut Journals) -> Result<(), StoreError> {
+        self.shared.settled()?;
+        let recent = self.shared.recent();
+        let last = recent.open.last;
+        if !recent.open.is_empty() {
+            self.shared.base.write(recent.open.pairs(), last)?;
+            drop(recent);
+            self.shared.recent_mut().open = Layer::after(last);
+        }
+        journals.restart();
+        Ok(())
+    }
+
+    /// Writes a batch to the database at once, behind everything before it.
+    fn write(&self, journals: &mut Journals, batch: &[Op], number: u64) -> Result<(), StoreError> {
+        // In a commit of its own: no layer is left that hides a part of it.
+        self.settle_all(journals)?;
+        let pairs = batch.iter().map(|op| match op {
+            Op::Put(key, value) => (key.as_slice(), Some(value.as_slice())),
+            Op::Delete(key) => (key.as_slice(), None),
+        });
+        self.shared.base.write(pairs, number)?;
+        self.shared.recent_mut().open.last = number;
+        Ok(())
+    }
+
+    /// Makes room for a record of so many bytes; whether it has any.
+    fn make_room(&self, journals: &mut Journals, length: usize) -> Result<bool, StoreError> {
+        if !journals.takes(length) {
+            return Ok(false);
+        }
+        if !journals.fits(length) {
+            self.shared.settled()?;
+            let mut recent = self.shared.recent_mut();
+            let open = Layer::after(recent.open.last);
+            recent.settling = Some(Arc::new(std::mem::replace(&mut recent.open, open)));
+            drop(recent);
+            journals.turn();
+            self.shared.begin();
+        }
+        // A journal is made where there is room for it; without one the database takes every batch.
+        Ok(journals.is_made()
+            || (self.shared.space.missing(journals.capacity())? == 0 && journals.make().is_ok()))
     }
 }
 
-impl Opened {
-    fn open(path: &Path, space: &Arc<Space>) -> Result<Self, StoreError> {
-        let trouble = Arc::new(Trouble::default());
-        let file = File::options().read(true).write(true).create(true).truncate(false).mode(0o600).open(path);
-        let file = file.and_then(|file| SpacedFile::new(file, space.clone(), trouble.clone()));
-        let file = file.map_err(|e| EngineError::File(Arc::new(e)))?;
-        let mut builder = Database::builder();
-        builder.set_cache_size(CACHE);
-        let database = builder.create_with_backend(file).map_err(|error| match error {
-            DatabaseError::Storage(StorageError::Io(error)) if is_full(&error) => {
-                StoreError::Full { missing: space.missing(PER_BATCH).unwrap_or(PER_BATCH) }
-            }
-            error => failed(error),
-        })?;
-        let current = RwLock::new(Current::Closed);
-        let opened = Self { current, database, trouble, superseded: AtomicBool::new(false) };
-        if !opened.has_table()? {
-            opened.write(Vec::new()).map_err(|error| match opened.trouble.full.load(Ordering::Acquire) {
-                true => StoreError::Full { missing: space.missing(PER_BATCH).unwrap_or(PER_BATCH) },
-                false => error,
-            })?;
+impl Drop for RedbEngine {
+    fn drop(&mut self) {
+        // What does not fit stays in the journals.
+        let _ = self.settle_all(&mut self.journals());
+        *self.shared.work() = Work::Ended;
+        self.shared.changed.notify_all();
+        if let Some(settler) = self.settler.take() {
+            let _ = settler.join();
         }
-        Ok(opened)
-    }
-
-    fn has_table(&self) -> Result<bool, StoreError> {
-        let reading = self.database.begin_read().map_err(failed)?;
-        match reading.open_table(PAIRS) {
-            Ok(_) => Ok(true),
-            Err(redb::TableError::TableDoesNotExist(_)) => Ok(false),
-            Err(error) => Err(failed(error)),
-        }
-    }
-
-    fn table(&self) -> Result<Pages, StoreError> {
-        self.database.begin_read().map_err(failed)?.open_table(PAIRS).map_err(failed)
-    }
-
-    /// The same, opened once for every commit.
-    fn current(&self) -> Result<Arc<Pages>, StoreError> {
-        match &*self.current.read().unwrap_or_else(PoisonError::into_inner) {
-            Current::Open(table) => return Ok(table.clone()),
-            Current::Committing => return Ok(Arc::new(self.table()?)),
-            Current::Closed => {}
-        }
-        let mut current = self.current.write().unwrap_or_else(PoisonError::into_inner);
-        if let Current::Open(table) = &*current {
-            return Ok(table.clone());
-        }
-        let table = Arc::new(self.table()?);
-        if matches!(*current, Current::Closed) {
-            *current = Current::Open(table.clone());
-        }
-        Ok(table)
-    }
-
-    fn set_current(&self, current: Current) {
-        *self.current.write().unwrap_or_else(PoisonError::into_inner) = current;
-    }
-
-    fn write(&self, batch: Vec<Op>) -> Result<(), StoreError> {
-        let mut writing = self.database.begin_write().map_err(failed)?;
-        // Two phases: the pages first, then the one write that makes them count. With the state of the allocator, so that
-        // opening after a crash reads nothing else.
-        writing.set_quick_repair(true);
-        {
-            let mut pairs = writing.open_table(PAIRS).map_err(failed)?;
-            for op in batch {
-                match op {
-                    Op::Put(key, value) => drop(pairs.insert(&*key, &*value).map_err(failed)?),
-                    Op::Delete(key) => drop(pairs.remove(&*key).map_err(failed)?),
-                }
-            }
-        }
-        self.set_current(Current::Committing);
-        let committed = writing.commit().map_err(failed);
-        self.set_current(Current::Closed);
-        committed
     }
 }
 
 impl Engine for RedbEngine {
     fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
-        let found = self.opened().current()?.get(key).map_err(failed)?.map(|value| value.value().to_vec());
-        Ok(found)
+        if let Some(value) = self.shared.recent().get(key) {
+            return Ok(value);
+        }
+        // What a layer had and has no more, the database had before.
+        self.shared.base.get(key)
     }
 
     fn scan<'a>(&'a self, prefix: &[u8], from: &[u8], descending: bool) -> Pairs<'a> {
-        let opened = self.opened();
-        let range = opened.table().and_then(|table| {
-            let range = if descending {
-                table.range_owned::<&[u8]>(..=from)
-            } else {
-                table.range_owned::<&[u8]>(from..)
-            };
-            range.map_err(failed)
-        });
-        let range = match range {
-            Ok(range) => range,
-            Err(error) => return Box::new(std::iter::once(Err(error))),
-        };
-        let prefix = prefix.to_vec();
-        let owned =
-            |(key, value): (redb::OwnedAccessGuard<&'static [u8]>, redb::OwnedAccessGuard<&'static [u8]>)| {
-                (key.value().to_vec(), value.value().to_vec())
-            };
-        let begins = move |pair: &Result<(Vec<u8>, Vec<u8>), StoreError>| {
-            pair.as_ref().map_or(true, |(key, _)| key.starts_with(&prefix))
-        };
-        // The database goes with the iterator: it must not close while it is read.
-        let read = move |pair: Result<_, StorageError>| {
-            let _ = &opened;
-            pair.map(owned).map_err(failed)
-        };
-        if descending {
-            Box::new(range.rev().map(read).take_while(begins))
-        } else {
-            Box::new(range.map(read).take_while(begins))
-        }
+        // No layer goes while the database is opened under it.
+        let recent = self.shared.recent();
+        let older = self.shared.base.scan(prefix, from, descending);
+        Box::new(Merged::new(older, recent.scan(prefix, from, descending), descending))
     }
 
     fn apply(&self, batch: Vec<Op>) -> Result<(), StoreError> {
-        let opened = self.opened();
-        opened.trouble.full.store(false, Ordering::Release);
-        let Err(error) = opened.write(batch) else { return Ok(()) };
-        if !opened.trouble.full.load(Ordering::Acquire) || opened.trouble.other.load(Ordering::Acquire) {
-            return Err(error);
+        if batch.is_empty() {
+            return Ok(());
         }
-        // What was there before is there: open it, and let go of the one that takes no more.
-        let missing = self.space.missing(PER_BATCH)?.max(1);
-        opened.superseded.store(true, Ordering::Release);
-        let anew = Opened::open(&self.path, &self.space)?;
-        *self.open.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(anew);
-        Err(StoreError::Full { missing })
+        let mut journals = self.journals();
+        let number = self.shared.recent().open.last + 1;
+        let record = encode(number, &batch);
+        if !self.make_room(&mut journals, record.len())? {
+            return self.write(&mut journals, &batch, number);
+        }
+        journals.append(&record)?;
+        self.shared.recent_mut().open.take(batch, number);
+        Ok(())
     }
 
     fn snapshot(&self) -> Result<OwnedPairs, StoreError> {
-        let opened = self.opened();
-        // The range keeps its read transaction, and that the pages that it reads.
-        let pairs = opened.table()?.range_owned::<&[u8]>(..).map_err(failed)?;
-        Ok(Box::new(pairs.map(move |pair| {
-            let pair = pair.map(|(key, value)| (key.value().to_vec(), value.value().to_vec()));
-            // Asked once the pair was read: what was read before it is superseded is whole.
-            if opened.superseded.load(Ordering::Acquire) {
-                return Err(EngineError::Superseded.into());
-            }
-            pair.map_err(failed)
-        })))
+        // What is being written is waited for: the rest is copied. What does not fit is copied, too.
+        let _ = self.shared.settled();
+        let recent = self.shared.recent();
+        Ok(Merged::owned(self.shared.base.snapshot()?, recent.all()))
     }
 
     fn name(&self) -> &'static str {
@@ -250,25 +286,18 @@ impl Engine for RedbEngine {
         PER_BATCH + operations as u64 * PER_OP + 2 * bytes as u64
     }
 
+    fn owed(&self) -> u64 {
+        match self.shared.recent().size() {
+            (0, _) => 0,
+            (keys, bytes) => self.room(keys, bytes),
+        }
+    }
+
+    fn settle(&self) -> Result<(), StoreError> {
+        self.settle_all(&mut self.journals())
+    }
+
     fn survives_full(&self) -> bool {
         true
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_snapshot_says_so_once_its_pages_may_be_written_over() {
-        let folder = tempfile::tempdir().unwrap();
-        let engine = RedbEngine::open(folder.path(), &Space::endless()).unwrap();
-        let pairs = (0..3).map(|number| Op::Put(vec![number], vec![number]));
-        engine.apply(pairs.collect()).unwrap();
-        let mut snapshot = engine.snapshot().unwrap();
-        assert_eq!(snapshot.next(), Some(Ok((vec![0], vec![0]))));
-        // As after a disk that was full.
-        engine.opened().superseded.store(true, Ordering::Release);
-        assert_eq!(snapshot.next(), Some(Err(EngineError::Superseded.into())));
     }
 }
