@@ -3,6 +3,7 @@
 use crate::setting::Model;
 use oap_identity::json::{self, JsonError, canonical_text};
 use oap_identity::{Hash, ItemId};
+use oap_memory::commitment::CommitmentError;
 use oap_memory::epistemic::Epistemic;
 use oap_memory::project::Projected;
 use oap_memory::record::ItemRecord;
@@ -29,13 +30,13 @@ impl ViewItem {
         attitude: Epistemic,
         projected: &Projected,
         whole: &ItemRecord,
-    ) -> Result<Self, JsonError> {
+    ) -> Result<Self, CommitmentError> {
         Ok(Self {
             id,
             commitment: whole.committed.commitment(),
             members: members(projected.item(), attitude)?,
             chain: chain(whole),
-            sd_jwt: projected.sd_jwt(&whole.committed).into(),
+            sd_jwt: projected.sd_jwt(&whole.committed)?.into(),
         })
     }
 

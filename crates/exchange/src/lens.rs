@@ -139,11 +139,11 @@ impl Lens {
     }
 
     /// What selecting, ranking and counting need of an item that passed, and what its grantee sees of it.
-    pub(crate) fn enter<'w, E>(
+    pub(crate) fn enter<E>(
         &self,
         head: &Head,
-        committed: &'w Committed,
-    ) -> Result<(Entering, Projected<'w>), ViewError<E>> {
+        committed: &Committed,
+    ) -> Result<(Entering, Projected), ViewError<E>> {
         let projected = self.project(head.item_id, committed)?;
         let rules = Fired::of(&self.gate.judge(head).rules);
         let attitude = epistemic::classify(head.confidence, head.meta.human_verified, self.belief_threshold);
@@ -158,10 +158,12 @@ impl Lens {
             return Ok(None);
         }
         let projected = self.project(of.version.item, &whole.committed)?;
-        Ok(Some(ViewItem::write(of.version.item, of.attitude, &projected, whole)?))
+        let item = of.version.item;
+        let written = ViewItem::write(item, of.attitude, &projected, whole);
+        written.map(Some).map_err(|error| ViewError::Commitment(item, error))
     }
 
-    fn project<'w, E>(&self, item: ItemId, committed: &'w Committed) -> Result<Projected<'w>, ViewError<E>> {
+    fn project<E>(&self, item: ItemId, committed: &Committed) -> Result<Projected, ViewError<E>> {
         project(committed, &self.profile, self.level, self.embeddings)
             .map_err(|error| ViewError::Commitment(item, error))
     }

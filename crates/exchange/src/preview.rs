@@ -41,7 +41,8 @@ impl Preview {
             load,
             |of, projected, whole| {
                 let member = &of.member;
-                Ok(ViewItem::write(member.id(), member.attitude, projected, whole)?)
+                let written = ViewItem::write(member.id(), member.attitude, projected, whole);
+                written.map_err(|error| ViewError::Commitment(member.id(), error))
             },
         )?;
         if let Some(reference) = slice.lens.reference.as_ref().filter(|_| slice.has_vectors()) {

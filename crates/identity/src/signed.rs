@@ -71,11 +71,7 @@ impl From<KeyError> for SignedError {
 /// # Errors
 /// [`SignedError::Claims`] when the document is no object or has no canonical form.
 pub fn sign_document(document: &mut Value, signer: &Signer) -> Result<(), SignedError> {
-    let payload = payload(document)?;
-    let header = json!({"alg": "EdDSA", "kid": signer.kid()});
-    let header = URL_SAFE_NO_PAD.encode(header.to_string());
-    let signature = signer.sign(signing_input(&header, &payload).as_bytes());
-    document["signature"] = format!("{header}..{signature}").into();
+    document["signature"] = sign_detached(&unsigned(document)?, signer).into();
     Ok(())
 }
 
@@ -130,19 +126,28 @@ impl<'a> UnverifiedSignature<'a> {
         if *key.kid() != self.kid {
             return Err(SignedError::OtherKey);
         }
-        let input = signing_input(self.header, &payload(self.document)?);
+        let input = signing_input(self.header, &URL_SAFE_NO_PAD.encode(unsigned(self.document)?));
         Ok(key.public().verify(input.as_bytes(), &self.signature)?)
     }
 }
 
-fn payload(document: &Value) -> Result<String, SignedError> {
+/// A compact JWS with detached payload over these bytes, as [`sign_document`] puts it into a document whose RFC 8785 form, without
+/// `signature`, they are.
+#[must_use]
+pub fn sign_detached(canonical: &[u8], signer: &Signer) -> String {
+    let header = URL_SAFE_NO_PAD.encode(json!({"alg": "EdDSA", "kid": signer.kid()}).to_string());
+    let signature = signer.sign(signing_input(&header, &URL_SAFE_NO_PAD.encode(canonical)).as_bytes());
+    format!("{header}..{signature}")
+}
+
+/// The RFC 8785 bytes of a document without `signature`.
+fn unsigned(document: &Value) -> Result<Vec<u8>, SignedError> {
     let Value::Object(members) = document else {
         return Err(SignedError::Claims("the document is not an object".into()));
     };
     let mut unsigned = members.clone();
     unsigned.remove("signature");
-    let bytes = json::canonical(&unsigned).map_err(|e| SignedError::Claims(e.to_string()))?;
-    Ok(URL_SAFE_NO_PAD.encode(bytes))
+    json::canonical(&unsigned).map_err(|e| SignedError::Claims(e.to_string()))
 }
 
 fn signing_input(header: &str, payload: &str) -> String {

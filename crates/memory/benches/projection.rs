@@ -40,13 +40,13 @@ fn main() {
         let verify = each(|n| {
             commitment::verify(&shown[n], &document).unwrap();
         });
-        println!("{name}, {} disclosures", items[0].committed.disclosures().len());
+        println!("{name}, {} disclosures", items[0].committed.disclosures().unwrap().len());
         println!("  verified by its receiver  {:>8.1} µs", verify.as_secs_f64() * 1e6);
         for level in TrustLevel::all() {
             let mut bytes = 0;
             let took = each(|n| {
                 let projected = project(&items[n].committed, profile, level, false).unwrap();
-                bytes += projected.sd_jwt(&items[n].committed).len();
+                bytes += projected.sd_jwt(&items[n].committed).unwrap().len();
             });
             println!(
                 "  projected at level {}      {:>8.1} µs  {:.2} of that  {} bytes of proof",

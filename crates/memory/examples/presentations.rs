@@ -17,7 +17,7 @@ fn main() {
     for profile in Profile::built_in() {
         for level in TrustLevel::all() {
             let projected = project(&whole.committed, &profile, level, false).unwrap();
-            let sd_jwt = projected.sd_jwt(&whole.committed);
+            let sd_jwt = projected.sd_jwt(&whole.committed).unwrap();
             let verified = commitment::verify(&sd_jwt, &owner.document()).unwrap();
             let name = format!("{} level {}", profile.name(), level.get());
             let print = |name: &str, sd_jwt: &str, valid: bool| {

@@ -8,7 +8,7 @@ use crate::item::closed_enum;
 use crate::record::Status;
 use crate::vouch::Vouching;
 use oap_identity::json::{self, JsonError};
-use oap_identity::signed::{SignedError, UnverifiedSignature, sign_document};
+use oap_identity::signed::{SignedError, UnverifiedSignature, sign_detached};
 use oap_identity::{Did, Documents, Hash, ItemId, Kid, ReceiptId, Signer, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -178,12 +178,22 @@ impl Link {
     ///
     /// # Errors
     /// [`SignedError`] when the link has no canonical form.
-    pub fn signed(mut self, signer: &Signer) -> Result<Self, SignedError> {
+    pub fn signed(self, signer: &Signer) -> Result<Self, SignedError> {
+        Ok(self.signed_written(signer)?.0)
+    }
+
+    /// The same, with its canonical form, signature included.
+    ///
+    /// # Errors
+    /// As [`Link::signed`].
+    pub fn signed_written(mut self, signer: &Signer) -> Result<(Self, Vec<u8>), SignedError> {
         self.signature.clear();
-        let mut value = serde_json::to_value(&self).map_err(|e| SignedError::Claims(e.to_string()))?;
-        sign_document(&mut value, signer)?;
-        self.signature = value["signature"].as_str().unwrap_or_default().to_owned();
-        Ok(self)
+        let mut written = json::canonical(&self).map_err(|e| SignedError::Claims(e.to_string()))?;
+        self.signature = sign_detached(&written, signer);
+        // Behind all other members, and nothing in it is escaped.
+        written.pop();
+        written.extend(format!(r#","signature":"{}"}}"#, self.signature).into_bytes());
+        Ok((self, written))
     }
 
     /// The hash that the next link's `prev` is: of the link as written, signature included.

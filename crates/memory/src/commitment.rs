@@ -9,14 +9,16 @@ use crate::chain::{Event, Link};
 use crate::detect::{Segment, SpanClass};
 use crate::form::{self, FormError};
 use crate::item::{Body, Confidence, ItemError, Kind, Sensitivity};
-use crate::sd_jwt::{self, Child, Disclosure, Node, SdJwtError};
-use crate::tree::Assembly;
+use crate::sd_jwt::{self, Child, Derived, Disclosure, Node, SdJwtError};
+use crate::tree::{Assembly, Step};
+use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use oap_identity::json::{self, JsonError};
-use oap_identity::random::Random;
-use oap_identity::signed::{SignedError, UnverifiedJwt};
+use oap_identity::random::{self, Random};
+use oap_identity::signed::{SignedError, UnsignedJwt, UnverifiedJwt};
 use oap_identity::{Documents, Hash, ItemId, Kid, ReceiptId, ScopeId, Signer, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
+use std::sync::OnceLock;
 
 /// The `typ` of an item's SD-JWT.
 pub const TYP: &str = "oap-memory-item+sd-jwt";
@@ -39,6 +41,9 @@ crate::reasons! {
         /// The provenance names another receipt than the version.
         #[error("provenance.source_receipt: must be the capture receipt that the version names")]
         SourceReceipt = "commitment.source_receipt",
+        /// What a gateway keeps of a version makes another one.
+        #[error("what is stored is not what was committed")]
+        OtherVersion = "commitment.other_version",
         /// The claims are no item.
         #[error("{0}")]
         Item(#[from] ItemError) = "commitment.item",
@@ -70,11 +75,85 @@ pub struct Place {
     pub receipt: ReceiptId,
 }
 
-/// A signed version with all its disclosures: what the owner's gateway keeps.
+/// What a version was made of. Everything else of it is a function of this: a gateway keeps it, and makes the SD-JWT when it
+/// is asked for.
+#[derive(Debug, Clone, PartialEq)]
+#[allow(missing_docs, reason = "the names say it")]
+pub struct Made {
+    /// The key that signed.
+    pub kid: Kid,
+    pub place: Place,
+    /// What is concealed: the members of the item, its text as segments, a string each or `{"t": <class>, "v": <text>}`.
+    pub claims: Map<String, Value>,
+    /// The secret seed of its salts and decoys ([`Derived`]).
+    pub seed: [u8; 32],
+    pub signature: [u8; 64],
+    /// The hash of the issuer-signed part.
+    pub commitment: Hash,
+}
+
+impl Made {
+    /// The part that is signed, and the concealed parts.
+    fn unsigned(
+        kid: &Kid,
+        place: &Place,
+        claims: &Map<String, Value>,
+        seed: [u8; 32],
+    ) -> Result<(UnsignedJwt, Vec<Disclosure>), CommitmentError> {
+        let (concealed, disclosures) = sd_jwt::conceal(&nodes(claims), true, &Derived::new(seed))?;
+        let mut payload = clear(kid, place);
+        payload.insert("_sd_alg".to_owned(), "sha-256".into());
+        payload.extend(concealed);
+        Ok((UnsignedJwt::with_kid(kid, TYP, &payload)?, disclosures))
+    }
+
+    fn write(&self) -> Result<Written, CommitmentError> {
+        let (unsigned, disclosures) = Self::unsigned(&self.kid, &self.place, &self.claims, self.seed)?;
+        let jwt = unsigned.signed(&self.signature);
+        if Hash::of(jwt.as_bytes()) != self.commitment {
+            return Err(CommitmentError::OtherVersion);
+        }
+        Ok(Written { jwt, disclosures })
+    }
+}
+
+/// A signed version, written out.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Committed {
+struct Written {
     jwt: String,
+    /// The concealed parts, parents before their parts.
     disclosures: Vec<Disclosure>,
+}
+
+/// A signed version with all its disclosures: what the owner's gateway keeps.
+#[derive(Debug, Clone)]
+pub struct Committed(Form);
+
+#[derive(Debug, Clone)]
+enum Form {
+    /// Of this house. It is written out when somebody asks.
+    Made(Box<Made>, OnceLock<Written>),
+    /// As it was read.
+    Read(Written),
+}
+
+impl From<Made> for Committed {
+    fn from(made: Made) -> Self {
+        Self(Form::Made(Box::new(made), OnceLock::new()))
+    }
+}
+
+/// The form of versions that were read, and of all that earlier versions of the program stored.
+impl<'de> Deserialize<'de> for Committed {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Written::deserialize(deserializer).map(|written| Self(Form::Read(written)))
+    }
+}
+
+impl Serialize for Committed {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.written().map_err(serde::ser::Error::custom)?.serialize(serializer)
+    }
 }
 
 impl Committed {
@@ -89,22 +168,14 @@ impl Committed {
         signer: &Signer,
         random: &dyn Random,
     ) -> Result<Self, CommitmentError> {
-        let (concealed, disclosures) = sd_jwt::conceal(&claims(body, segments, place), true, random)?;
-        let mut payload = json!({
-            "iss": signer.did(),
-            "iat": place.at.seconds(),
-            "item_id": place.item_id,
-            "seq": place.seq,
-            "event": place.event,
-            "prev": place.prev.map_or_else(|| "genesis".to_owned(), |hash| hash.to_string()),
-            "receipt": place.receipt.short(),
-            "_sd_alg": "sha-256",
-        });
-        for (name, value) in concealed {
-            payload[name] = value;
-        }
-        let jwt = oap_identity::signed::sign_jwt(signer, TYP, &payload)?;
-        Ok(Self { jwt, disclosures })
+        let (seed, claims) = (random::bytes(random), claims(body, segments, place));
+        let (unsigned, disclosures) = Made::unsigned(signer.kid(), place, &claims, seed)?;
+        let signature = signer.signature(unsigned.message());
+        let jwt = unsigned.signed(&signature);
+        let commitment = Hash::of(jwt.as_bytes());
+        let (kid, place) = (signer.kid().clone(), place.clone());
+        let made = Made { kid, place, claims, seed, signature, commitment };
+        Ok(Self(Form::Made(Box::new(made), OnceLock::from(Written { jwt, disclosures }))))
     }
 
     /// Reads a version with all its disclosures back from an SD-JWT that [`verify`] has accepted.
@@ -113,88 +184,143 @@ impl Committed {
     /// [`CommitmentError::SdJwt`].
     pub fn read(text: &str) -> Result<Self, CommitmentError> {
         let presentation = sd_jwt::Presentation::parse(text)?;
-        Ok(Self { jwt: presentation.jwt().to_owned(), disclosures: presentation.placed()? })
+        let (jwt, disclosures) = (presentation.jwt().to_owned(), presentation.placed()?);
+        Ok(Self(Form::Read(Written { jwt, disclosures })))
+    }
+
+    /// What it was made of, where it is of this house.
+    #[must_use]
+    pub fn made(&self) -> Option<&Made> {
+        match &self.0 {
+            Form::Made(made, _) => Some(made),
+            Form::Read(_) => None,
+        }
+    }
+
+    fn written(&self) -> Result<&Written, CommitmentError> {
+        match &self.0 {
+            Form::Read(written) => Ok(written),
+            Form::Made(made, written) => match written.get() {
+                Some(written) => Ok(written),
+                None => {
+                    let now = made.write()?;
+                    Ok(written.get_or_init(|| now))
+                }
+            },
+        }
     }
 
     /// The commitment: the hash of the issuer-signed part.
     #[must_use]
     pub fn commitment(&self) -> Hash {
-        Hash::of(self.jwt.as_bytes())
-    }
-
-    /// The issuer-signed part.
-    #[must_use]
-    pub fn jwt(&self) -> &str {
-        &self.jwt
+        match &self.0 {
+            Form::Made(made, _) => made.commitment,
+            Form::Read(written) => Hash::of(written.jwt.as_bytes()),
+        }
     }
 
     /// Whether that key signed it.
     #[must_use]
     pub fn is_signed_by(&self, kid: &Kid) -> bool {
-        UnverifiedJwt::parse(&self.jwt, TYP).and_then(|jwt| jwt.kid()).is_ok_and(|signed| signed == *kid)
+        match &self.0 {
+            Form::Made(made, _) => made.kid == *kid,
+            Form::Read(Written { jwt, .. }) => {
+                UnverifiedJwt::parse(jwt, TYP).and_then(|jwt| jwt.kid()).is_ok_and(|signed| signed == *kid)
+            }
+        }
     }
 
     /// The concealed parts, parents before their parts.
-    #[must_use]
-    pub fn disclosures(&self) -> &[Disclosure] {
-        &self.disclosures
+    ///
+    /// # Errors
+    /// When what is stored is not what was committed.
+    pub fn disclosures(&self) -> Result<&[Disclosure], CommitmentError> {
+        Ok(&self.written()?.disclosures)
     }
 
     /// The SD-JWT with these of its disclosures.
-    #[must_use]
-    pub fn present<'a>(&self, chosen: impl Iterator<Item = &'a Disclosure>) -> String {
-        let mut text = String::with_capacity(self.jwt.len() + 1024);
-        text.push_str(&self.jwt);
+    ///
+    /// # Errors
+    /// When what is stored is not what was committed.
+    pub fn present<'a>(
+        &self,
+        chosen: impl Iterator<Item = &'a Disclosure>,
+    ) -> Result<String, CommitmentError> {
+        let jwt = &self.written()?.jwt;
+        let mut text = String::with_capacity(jwt.len() + 1024);
+        text.push_str(jwt);
         text.push('~');
         for disclosure in chosen {
             text.push_str(&disclosure.encoded());
             text.push('~');
         }
-        text
+        Ok(text)
     }
 
-    /// The claims that these disclosures show, put together without hashing: for the owner's own gateway, whose
-    /// store is sealed. A receiver uses [`crate::sd_jwt::Presentation::reveal`], which must come to the same.
+    /// The SD-JWT with all of its disclosures.
     ///
     /// # Errors
-    /// When the stored bytes are not what was committed.
-    pub fn claims<'a>(
-        &self,
-        chosen: impl Iterator<Item = &'a Disclosure>,
-    ) -> Result<Map<String, Value>, CommitmentError> {
-        let mut assembly = Assembly::new(strip(self.payload()?));
-        for disclosure in chosen {
-            assembly.put(disclosure.path(), strip_value(disclosure.value()?));
+    /// When what is stored is not what was committed.
+    pub fn whole(&self) -> Result<String, CommitmentError> {
+        self.present(self.disclosures()?.iter())
+    }
+
+    /// All its claims, put together without hashing: for the owner's own gateway, whose store is sealed. A receiver uses
+    /// [`crate::sd_jwt::Presentation::reveal`], which must come to the same.
+    ///
+    /// # Errors
+    /// When what is stored is not what was committed.
+    pub fn claims(&self) -> Result<Map<String, Value>, CommitmentError> {
+        match &self.0 {
+            Form::Made(made, _) => {
+                let mut claims = clear(&made.kid, &made.place);
+                claims.extend(made.claims.clone());
+                Ok(claims)
+            }
+            Form::Read(written) => {
+                let mut assembly = Assembly::new(strip(payload(&written.jwt)?));
+                for disclosure in &written.disclosures {
+                    assembly.put(disclosure.path(), strip_value(disclosure.value()?));
+                }
+                Ok(assembly.finish())
+            }
         }
-        Ok(assembly.finish())
     }
 
     /// Whether its text is cut into these segments.
     ///
     /// # Errors
-    /// When the stored bytes are not what was committed.
+    /// When what is stored is not what was committed.
     pub fn is_cut_as(&self, segments: &[Segment]) -> Result<bool, CommitmentError> {
-        let claims = Value::Object(self.claims(self.disclosures.iter())?);
+        let claims = Value::Object(self.claims()?);
         let cut =
             claims.pointer("/content/text").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-        let wanted = segments.iter().map(|segment| match segment.class {
-            None => json!(segment.text),
-            Some(class) => json!({"t": class, "v": segment.text}),
-        });
-        Ok(wanted.eq(cut.iter().cloned()))
+        Ok(segments.iter().map(segment).eq(cut.iter().cloned()))
     }
+}
 
-    fn payload(&self) -> Result<Map<String, Value>, CommitmentError> {
-        use base64::Engine;
-        let part = self.jwt.split('.').nth(1).unwrap_or_default();
-        let bytes = base64::engine::general_purpose::URL_SAFE_NO_PAD
-            .decode(part)
-            .map_err(|_| SdJwtError::Malformed)?;
-        match json::parse(&bytes)? {
-            Value::Object(map) => Ok(map),
-            _ => Err(SdJwtError::Malformed.into()),
-        }
+fn payload(jwt: &str) -> Result<Map<String, Value>, CommitmentError> {
+    let part = jwt.split('.').nth(1).unwrap_or_default();
+    let bytes = URL_SAFE_NO_PAD.decode(part).map_err(|_| SdJwtError::Malformed)?;
+    match json::parse(&bytes)? {
+        Value::Object(map) => Ok(map),
+        _ => Err(SdJwtError::Malformed.into()),
     }
+}
+
+/// The claims in the clear.
+fn clear(kid: &Kid, place: &Place) -> Map<String, Value> {
+    let prev = Link::write_prev(place.prev);
+    let members: [(&str, Value); 7] = [
+        ("event", place.event.as_str().into()),
+        ("iat", place.at.seconds().into()),
+        ("iss", kid.did().as_str().into()),
+        ("item_id", place.item_id.to_string().into()),
+        ("prev", prev.into()),
+        ("receipt", place.receipt.short().into()),
+        ("seq", place.seq.into()),
+    ];
+    members.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
 /// A document without the machinery of concealment: no digests, no concealed elements.
@@ -214,38 +340,56 @@ fn strip(map: Map<String, Value>) -> Map<String, Value> {
     map.into_iter().filter(|(name, _)| !machinery(name)).map(|(name, v)| (name, strip_value(v))).collect()
 }
 
-/// Everything of a version that is concealed.
-fn claims(body: &Body, segments: &[Segment], place: &Place) -> Vec<(String, Child)> {
+/// Everything of a version that is concealed: its members, the text as segments.
+fn claims(body: &Body, segments: &[Segment], place: &Place) -> Map<String, Value> {
     let mut members = body.members(place.receipt);
-    let text = members.get_mut("content").and_then(|c| c.as_object_mut()).and_then(|c| c.remove("text"));
+    if let Some(text) = members.get_mut("content").and_then(|content| content.get_mut("text")) {
+        *text = Value::Array(segments.iter().map(segment).collect());
+    }
     members
-        .into_iter()
-        .map(|(name, value)| {
-            let mut node = Node::concealed(&value);
-            if name == "content" && text.is_some() {
-                let text = ("text".to_owned(), Child { node: text_node(segments), concealed: true });
-                match &mut node {
-                    Node::Object(members) => members.push(text),
-                    _ => node = Node::Object(vec![text]),
-                }
-            }
-            (name, Child { node, concealed: true })
-        })
-        .collect()
 }
 
-fn text_node(segments: &[Segment]) -> Node {
-    let element = |segment: &Segment| match segment.class {
-        None => Node::Leaf(Value::String(segment.text.clone())),
-        Some(class) => Node::Object(vec![
-            ("t".to_owned(), Child { node: Node::Leaf(json!(class)), concealed: false }),
-            (
-                "v".to_owned(),
-                Child { node: Node::Leaf(Value::String(segment.text.clone())), concealed: true },
-            ),
-        ]),
+fn segment(segment: &Segment) -> Value {
+    match segment.class {
+        None => Value::String(segment.text.clone()),
+        Some(class) => json!({"t": class, "v": segment.text}),
+    }
+}
+
+/// How each of them is concealed: by itself, but for the class of a span.
+fn nodes(claims: &Map<String, Value>) -> Vec<(String, Child)> {
+    let concealed = |node| Child { node, concealed: true };
+    let member = |(name, value): (&String, &Value)| {
+        let node = match (name.as_str(), value) {
+            ("content", Value::Object(content)) => {
+                let part = |(name, value): (&String, &Value)| {
+                    let node = match (name.as_str(), value) {
+                        ("text", Value::Array(segments)) => text_node(segments),
+                        _ => Node::concealed(value),
+                    };
+                    (name.clone(), concealed(node))
+                };
+                Node::Object(content.iter().map(part).collect())
+            }
+            _ => Node::concealed(value),
+        };
+        (name.clone(), concealed(node))
     };
-    Node::Array(segments.iter().map(|s| Child { node: element(s), concealed: true }).collect())
+    claims.iter().map(member).collect()
+}
+
+fn text_node(segments: &[Value]) -> Node {
+    let element = |segment: &Value| match segment {
+        Value::Object(span) => Node::Object(
+            span.iter()
+                .map(|(name, value)| {
+                    (name.clone(), Child { node: Node::Leaf(value.clone()), concealed: name != "t" })
+                })
+                .collect(),
+        ),
+        text => Node::Leaf(text.clone()),
+    };
+    Node::Array(segments.iter().map(|segment| Child { node: element(segment), concealed: true }).collect())
 }
 
 /// A version's claims after its signature was checked. Only [`verify`] makes one.
@@ -354,6 +498,69 @@ fn shapes(claims: &Map<String, Value>, place: &Place) -> Result<(), CommitmentEr
         return Err(CommitmentError::SourceReceipt);
     }
     Ok(())
+}
+
+/// Of all claims those in the clear, and the concealed ones as far as `shows` says of each place: what a receiver puts together of those
+/// disclosures.
+#[must_use]
+pub fn shown(claims: &Value, shows: impl Fn(&[Step]) -> bool) -> Map<String, Value> {
+    let mut shown = Map::new();
+    let mut at = Vec::new();
+    for (name, value) in claims.as_object().into_iter().flatten() {
+        if form::CLEAR.contains(&name.as_str()) {
+            shown.insert(name.clone(), value.clone());
+            continue;
+        }
+        at.push(Step::Member(name.clone()));
+        if let Some(value) = part(value, &mut at, &shows) {
+            shown.insert(name.clone(), value);
+        }
+        at.pop();
+    }
+    shown
+}
+
+/// What is shown of what stands at a concealed place; `None` where that is hidden.
+fn part(value: &Value, at: &mut Vec<Step>, shows: &impl Fn(&[Step]) -> bool) -> Option<Value> {
+    if !shows(at) {
+        return None;
+    }
+    let is_span = is_segment(at);
+    Some(match value {
+        Value::Object(members) => Value::Object(
+            members
+                .iter()
+                .filter_map(|(name, value)| {
+                    // A span's class is shown with its place.
+                    if is_span && name == "t" {
+                        return Some((name.clone(), value.clone()));
+                    }
+                    at.push(Step::Member(name.clone()));
+                    let part = part(value, at, shows);
+                    at.pop();
+                    Some((name.clone(), part?))
+                })
+                .collect(),
+        ),
+        // They close up over those that are hidden.
+        Value::Array(elements) => Value::Array(
+            (0..)
+                .zip(elements)
+                .filter_map(|(number, value)| {
+                    at.push(Step::Element(number));
+                    let part = part(value, at, shows);
+                    at.pop();
+                    part
+                })
+                .collect(),
+        ),
+        leaf => leaf.clone(),
+    })
+}
+
+fn is_segment(at: &[Step]) -> bool {
+    let [Step::Member(content), Step::Member(text), Step::Element(_)] = at else { return false };
+    content == "content" && text == "text"
 }
 
 /// The wire form of an item from its disclosed claims, but for `status`, which the chain says: the same for the gateway

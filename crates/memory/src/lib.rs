@@ -44,7 +44,7 @@
 //! // ... which is provably what the owner captured.
 //! let key = VerificationKey::new(owner.kid().clone(), *owner.public());
 //! let document = DidDocument::new(owner.did().clone(), vec![key]);
-//! let claims = commitment::verify(&shown.sd_jwt(&committed), &document)?;
+//! let claims = commitment::verify(&shown.sd_jwt(&committed)?, &document)?;
 //! assert_eq!(claims.commitment(), committed.commitment());
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```

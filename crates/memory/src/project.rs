@@ -1,39 +1,90 @@
 //! Projection: choosing which of a version's disclosures a grantee gets (protocol section 7).
 //!
-//! What is chosen is part of what was captured, in its order, and any SD-JWT library can check it. The visible
-//! item is put together from the chosen disclosures alone, by the code that the receiver uses.
+//! What is chosen is part of what was captured, in its order, and any SD-JWT library can check it. The visible item is what the
+//! receiver puts together of the chosen disclosures (a test of every profile and level holds it).
 
 use crate::commitment::{self, CommitmentError, Committed};
 use crate::profile::{Profile, TextRule, TrustLevel, is_shown};
 use crate::record::Status;
 use crate::sd_jwt::Disclosure;
-use crate::tree::{self, Step};
+use crate::tree::{Path, Step};
 use serde_json::{Map, Value};
 
 /// A version as one profile and level show it.
 #[derive(Debug, Clone)]
-pub struct Projected<'a> {
-    chosen: Vec<&'a Disclosure>,
+pub struct Projected {
+    choice: Choice,
     item: Map<String, Value>,
 }
 
-impl<'a> Projected<'a> {
+/// What is shown of a version, place by place.
+#[derive(Debug, Clone)]
+struct Choice {
+    /// All its claims.
+    full: Value,
+    shown: Vec<Path>,
+    text: TextRule,
+    embedding: bool,
+}
+
+impl Choice {
+    fn of(full: Value, profile: &Profile, level: TrustLevel, embedding: bool) -> Self {
+        let table = profile.table(&full);
+        let (shown, text) = (table.shown(level, &full), table.text(level).clone());
+        Self { shown, text, embedding, full }
+    }
+
+    /// Whether what stands at a place that is concealed is shown.
+    fn shows(&self, steps: &[Step]) -> bool {
+        match place(steps) {
+            Place::Text => self.text != TextRule::Hidden,
+            Place::Span => self.shows_span(steps),
+            Place::Embedding => self.embedding && is_shown(steps, &self.shown),
+            // The container of the text, when nothing else in it is shown.
+            Place::Content => {
+                is_shown(steps, &self.shown) || (self.text != TextRule::Hidden && self.has_text())
+            }
+            Place::Other => is_shown(steps, &self.shown),
+        }
+    }
+
+    fn has_text(&self) -> bool {
+        self.full.pointer("/content/text").is_some()
+    }
+
+    fn shows_span(&self, steps: &[Step]) -> bool {
+        let [_, _, Step::Element(segment), _] = steps else { return false };
+        let segment = self.full.pointer("/content/text").and_then(|text| text.get(*segment as usize));
+        let class = segment.and_then(|segment| segment.get("t")?.as_str()?.parse().ok());
+        class.is_some_and(|class| self.text.shows(class))
+    }
+}
+
+impl Projected {
     /// The visible item, in its wire form.
     #[must_use]
     pub const fn item(&self) -> &Map<String, Value> {
         &self.item
     }
 
-    /// The SD-JWT with the chosen disclosures.
-    #[must_use]
-    pub fn sd_jwt(&self, committed: &Committed) -> String {
-        committed.present(self.chosen.iter().copied())
+    /// The SD-JWT of the version with the chosen disclosures.
+    ///
+    /// # Errors
+    /// [`CommitmentError`] when what is stored is not what was committed.
+    pub fn sd_jwt(&self, committed: &Committed) -> Result<String, CommitmentError> {
+        committed.present(self.chosen(committed)?)
     }
 
-    /// The chosen disclosures.
-    #[must_use]
-    pub fn chosen(&self) -> &[&'a Disclosure] {
-        &self.chosen
+    /// The chosen disclosures of the version.
+    ///
+    /// # Errors
+    /// As [`Projected::sd_jwt`].
+    pub fn chosen<'a>(
+        &'a self,
+        committed: &'a Committed,
+    ) -> Result<impl Iterator<Item = &'a Disclosure>, CommitmentError> {
+        let all = committed.disclosures()?.iter();
+        Ok(all.filter(|disclosure| self.choice.shows(disclosure.path().steps())))
     }
 }
 
@@ -41,36 +92,18 @@ impl<'a> Projected<'a> {
 ///
 /// # Errors
 /// [`CommitmentError`] when the stored version is not what was committed.
-pub fn project<'a>(
-    committed: &'a Committed,
+pub fn project(
+    committed: &Committed,
     profile: &Profile,
     level: TrustLevel,
     embedding: bool,
-) -> Result<Projected<'a>, CommitmentError> {
-    let full = Value::Object(committed.claims(committed.disclosures().iter())?);
-    let table = profile.table(&full);
-    let shown = table.shown(level, &full);
-    let text = table.text(level);
-    let mut chosen = Vec::new();
-    for disclosure in committed.disclosures() {
-        let steps = disclosure.path().steps();
-        let visible = match place(steps) {
-            Place::Text => *text != TextRule::Hidden,
-            Place::Span => shows_span(text, &full, disclosure),
-            Place::Embedding => embedding && is_shown(steps, &shown),
-            // The container of the text, when nothing else in it is shown.
-            Place::Content => is_shown(steps, &shown) || (*text != TextRule::Hidden && has_text(&full)),
-            Place::Other => is_shown(steps, &shown),
-        };
-        if visible {
-            chosen.push(disclosure);
-        }
-    }
-    let claims = committed.claims(chosen.iter().copied())?;
-    let mut item = commitment::wire(&claims)?;
+) -> Result<Projected, CommitmentError> {
+    let choice = Choice::of(Value::Object(committed.claims()?), profile, level, embedding);
+    let shown = commitment::shown(&choice.full, |steps| choice.shows(steps));
+    let mut item = commitment::wire(&shown)?;
     // Nothing else is in a view.
     item.insert("status".to_owned(), Status::Current.as_str().into());
-    Ok(Projected { item, chosen })
+    Ok(Projected { choice, item })
 }
 
 enum Place {
@@ -97,20 +130,6 @@ fn place(steps: &[Step]) -> Place {
     }
 }
 
-fn has_text(full: &Value) -> bool {
-    full.pointer("/content/text").is_some()
-}
-
-fn shows_span(text: &TextRule, full: &Value, disclosure: &Disclosure) -> bool {
-    let class = tree::at(full, disclosure.path()).and(full.pointer("/content/text")).and_then(|segments| {
-        match disclosure.path().steps() {
-            [_, _, Step::Element(i), _] => segments.get(*i as usize)?.get("t")?.as_str()?.parse().ok(),
-            _ => None,
-        }
-    });
-    class.is_some_and(|class| text.shows(class))
-}
-
 /// What one rule of a profile did to an item.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 pub struct Explained {
@@ -131,7 +150,7 @@ pub fn explain(
     profile: &Profile,
     level: TrustLevel,
 ) -> Result<Vec<Explained>, CommitmentError> {
-    let full = Value::Object(committed.claims(committed.disclosures().iter())?);
+    let full = Value::Object(committed.claims()?);
     let table = profile.table(&full);
     let mut rules: Vec<Explained> = table
         .fields(TrustLevel::INNER_CIRCLE)

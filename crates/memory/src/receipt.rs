@@ -25,6 +25,7 @@ use oap_identity::{
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
+use std::ops::Range;
 
 /// The first `previous_receipt_hash` of a chain.
 pub const GENESIS: &str = "genesis";
@@ -139,6 +140,50 @@ pub struct Receipt {
     pub signatures: Vec<ReceiptSignature>,
 }
 
+/// The name of the member `signatures`, as it is written.
+const SIGNATURES: &[u8] = br#""signatures":"#;
+
+/// A receipt in canonical form that has no signature yet.
+#[derive(Debug, Clone)]
+pub struct UnsignedReceipt {
+    /// Without the member `signatures`.
+    signed: Vec<u8>,
+    /// Where that goes.
+    at: usize,
+}
+
+impl UnsignedReceipt {
+    /// The hash that the next receipt names: no signature changes it.
+    #[must_use]
+    pub fn hash(&self) -> Hash {
+        Hash::of(&self.signed)
+    }
+
+    fn signature(&self, signer: &Signer) -> ReceiptSignature {
+        let value = signer.sign(&self.signed);
+        ReceiptSignature { by: signer.kid().clone(), alg: "EdDSA".to_owned(), value }
+    }
+
+    fn with(&self, signatures: &[u8]) -> Vec<u8> {
+        let (before, after) = self.signed.split_at(self.at);
+        [before, SIGNATURES, signatures, b",", after].concat()
+    }
+
+    /// Its canonical form as it is: with an empty list of signatures.
+    #[must_use]
+    pub fn written(&self) -> Vec<u8> {
+        self.with(b"[]")
+    }
+
+    /// Its canonical form with a signature.
+    ///
+    /// # Errors
+    /// None in practice.
+    pub fn signed(&self, signer: &Signer) -> Result<Vec<u8>, JsonError> {
+        Ok(self.with(&json::canonical(&[self.signature(signer)])?))
+    }
+}
+
 crate::reasons! {
     /// Why a receipt or a chain of them was refused. The numbers are those of the offending entries.
     ReceiptError {
@@ -229,11 +274,19 @@ impl Receipt {
     /// # Errors
     /// When a decision holds a value without canonical form.
     pub fn signed_bytes(&self) -> Result<Vec<u8>, JsonError> {
-        let mut value = serde_json::to_value(self).map_err(|e| JsonError::NotCanonical(e.to_string()))?;
-        if let Some(members) = value.as_object_mut() {
-            members.remove("signatures");
-        }
-        json::canonical(&value)
+        let (mut written, signatures) = self.written()?;
+        written.drain(signatures);
+        Ok(written)
+    }
+
+    /// The RFC 8785 form, and where in it the member `signatures` stands, with the comma behind it: what is not signed.
+    fn written(&self) -> Result<(Vec<u8>, Range<usize>), JsonError> {
+        let written = json::canonical(self)?;
+        // A member of that name within another one stands before it: behind it are three texts.
+        let start = written.windows(SIGNATURES.len()).rposition(|part| part == SIGNATURES);
+        let start = start.ok_or_else(|| JsonError::NotCanonical("no signatures".to_owned()))?;
+        let end = start + SIGNATURES.len() + json::canonical(&self.signatures)?.len() + 1;
+        Ok((written, start..end))
     }
 
     /// The hash that the next receipt names.
@@ -249,13 +302,20 @@ impl Receipt {
     /// # Errors
     /// As [`Receipt::signed_bytes`].
     pub fn sign(&mut self, signer: &Signer) -> Result<Hash, JsonError> {
-        let bytes = self.signed_bytes()?;
-        self.signatures = vec![ReceiptSignature {
-            by: signer.kid().clone(),
-            alg: "EdDSA".to_owned(),
-            value: signer.sign(&bytes),
-        }];
-        Ok(Hash::of(&bytes))
+        let unsigned = self.unsigned()?;
+        self.signatures = vec![unsigned.signature(signer)];
+        Ok(unsigned.hash())
+    }
+
+    /// It without signatures, in the form in which it is signed.
+    ///
+    /// # Errors
+    /// As [`Receipt::signed_bytes`].
+    pub fn unsigned(&mut self) -> Result<UnsignedReceipt, JsonError> {
+        self.signatures.clear();
+        let (written, at) = self.written()?;
+        let signed = [&written[..at.start], &written[at.end..]].concat();
+        Ok(UnsignedReceipt { signed, at: at.start })
     }
 
     /// The head that follows this receipt: the `length`-th entry of the chain is the one before the head.

@@ -13,6 +13,7 @@ use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 use ssi_sd_jwt::SdJwt;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Digest arrays are filled up with decoys to a multiple of this, so that they do not count hidden members.
 pub const DECOY_STEP: usize = 8;
@@ -103,13 +104,13 @@ pub struct Disclosure {
 }
 
 impl Disclosure {
+    /// The canonical form of `[salt, name, value]` or `[salt, value]`. A salt is base64url.
     fn new(path: Path, salt: &str, name: Option<&str>, value: &Value) -> Result<Self, JsonError> {
-        let array = match name {
-            Some(name) => json!([salt, name, value]),
-            None => json!([salt, value]),
+        let value = json::canonical_text(value)?;
+        let json = match name {
+            Some(name) => format!(r#"["{salt}",{},{value}]"#, json::canonical_text(&name)?),
+            None => format!(r#"["{salt}",{value}]"#),
         };
-        let bytes = json::canonical(&array)?;
-        let json = String::from_utf8(bytes).map_err(|e| JsonError::NotCanonical(e.to_string()))?;
         Ok(Self { path, json })
     }
 
@@ -133,6 +134,31 @@ impl Disclosure {
         match json::parse(self.json.as_bytes())? {
             Value::Array(mut parts) => parts.pop().ok_or(SdJwtError::Disclosure(0)),
             _ => Err(SdJwtError::Disclosure(0)),
+        }
+    }
+}
+
+/// The salts and decoys of one document: the bytes that SHA-256 gives for a secret seed and the numbers from 0 on, 32 at a time, each
+/// time as many of them as are asked for. Who sees some of them learns nothing of the others.
+pub struct Derived {
+    seed: [u8; 32],
+    next: AtomicU64,
+}
+
+impl Derived {
+    /// Those of a seed that is random and used for nothing else.
+    #[must_use]
+    pub const fn new(seed: [u8; 32]) -> Self {
+        Self { seed, next: AtomicU64::new(0) }
+    }
+}
+
+impl Random for Derived {
+    fn fill(&self, buffer: &mut [u8]) {
+        for part in buffer.chunks_mut(32) {
+            let number = self.next.fetch_add(1, Ordering::Relaxed);
+            let block = Sha256::new().chain_update(self.seed).chain_update(number.to_le_bytes()).finalize();
+            part.copy_from_slice(&block[..part.len()]);
         }
     }
 }

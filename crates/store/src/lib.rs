@@ -64,6 +64,6 @@ pub use error::{EngineError, LastError, StoreError, VaultError};
 pub use key::Key;
 pub use memory::MemoryEngine;
 pub use space::{BESIDE, Disk, MAX_RESERVE, MIN_RESERVE, RESERVE_SHARE, Space};
-pub use store::{MAX_LAST, OLDEST_SCHEMA, SCHEMA, Snapshot, Store, Tx};
-pub use table::{AsKey, Codec, Compact, Counter, Range, Raw, Rows, Single, Table, Under};
+pub use store::{MAX_LAST, MAX_LATER, OLDEST_SCHEMA, SCHEMA, Snapshot, Store, Tx};
+pub use table::{AsKey, Codec, Compact, Counter, Encoded, Range, Raw, Rows, Single, Table, Under, padded};
 pub use vault::{ContentKey, FileVault, Master, Slot, Vault};

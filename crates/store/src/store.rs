@@ -40,6 +40,8 @@ pub const SCHEMA: u32 = 3;
 pub const OLDEST_SCHEMA: u32 = 1;
 /// Most bytes of keys and sealed values that [`Tx::at_last`] may write.
 pub const MAX_LAST: usize = 16 << 10;
+/// How much longer a value may become by [`crate::Table::put_later`], in bytes.
+pub const MAX_LATER: usize = 1 << 10;
 
 /// How long the end of a store waits for its writer: an engine may never return from a disk that failed.
 const END: Duration = Duration::from_secs(10);

@@ -16,6 +16,7 @@ use serde::de::DeserializeOwned;
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::marker::PhantomData;
+use std::sync::Arc;
 
 /// How the values of a table are written.
 pub trait Codec<V> {
@@ -39,9 +40,28 @@ pub trait Codec<V> {
     fn decode(bytes: Vec<u8>) -> Result<V, postcard::Error>;
 }
 
-/// The compact form of a type with `serde` (postcard).
+/// The compact form of a type with `serde` (postcard). A type may get members at its end: of a row that was written before they came each
+/// reads as zeros do (`None`, `false`, 0, an empty text or list, the first variant), and a program of before refuses the row that has
+/// them. A row is sealed: a short one is an old one, and none that was cut.
 #[derive(Debug)]
 pub enum Compact {}
+
+/// How many bytes of new members a row of before stands for at most.
+const PADDING: usize = 32;
+
+/// A value of bytes that may lack its last members, as [`Compact`] has it.
+///
+/// # Errors
+/// For bytes that are none, or go on behind the value.
+pub fn padded<V: DeserializeOwned>(bytes: &[u8]) -> Result<V, postcard::Error> {
+    match postcard::take_from_bytes(bytes) {
+        Ok((value, [])) => return Ok(value),
+        Ok(_) => return Err(postcard::Error::DeserializeBadEncoding),
+        Err(postcard::Error::DeserializeUnexpectedEnd) => {}
+        Err(error) => return Err(error),
+    }
+    postcard::take_from_bytes(&[bytes, &[0; PADDING]].concat()).map(|(value, _)| value)
+}
 
 impl<V: Serialize + DeserializeOwned> Codec<V> for Compact {
     fn encode(value: &V) -> Result<Cow<'_, [u8]>, postcard::Error> {
@@ -49,7 +69,7 @@ impl<V: Serialize + DeserializeOwned> Codec<V> for Compact {
     }
 
     fn decode(bytes: Vec<u8>) -> Result<V, postcard::Error> {
-        postcard::from_bytes(&bytes)
+        padded(&bytes)
     }
 }
 
@@ -185,7 +205,49 @@ impl<K: Key, V, C: Codec<V>> Table<K, V, C> {
     /// As [`Table::put`]; [`StoreError::Erased`] when the slot is empty.
     pub fn put_in(&self, tx: &mut Tx, slot: Slot, key: &K, value: &V) -> Result<(), StoreError> {
         let bytes = C::encode(value).map_err(|error| self.unreadable(error))?;
-        tx.put_in(slot, self.number, &self.key(key)?, bytes.into_owned(), C::finish)
+        tx.put_in(slot, self.number, &self.key(key)?, bytes.into_owned(), None, C::finish)
+    }
+
+    /// Writes a value of which `later` makes what is stored, when the batch is written: on all cores, beside the transactions. Whoever reads
+    /// it before gets what it makes, too. It makes at most [`crate::MAX_LATER`] bytes more.
+    ///
+    /// # Errors
+    /// As [`Table::put`].
+    pub fn put_later(
+        &self,
+        tx: &mut Tx,
+        key: &K,
+        value: &V,
+        later: impl Fn(&[u8]) -> Vec<u8> + Send + Sync + 'static,
+    ) -> Result<(), StoreError> {
+        let bytes = C::encode(value).map_err(|error| self.unreadable(error))?;
+        tx.put_in(0, self.number, &self.key(key)?, bytes.into_owned(), Some(Arc::new(later)), C::finish)
+    }
+
+    /// A value as it is written, for a transaction that comes later.
+    ///
+    /// # Errors
+    /// [`StoreError::Value`] for a value that has no form; none in practice.
+    pub fn encode(&self, value: &V) -> Result<Encoded<V>, StoreError> {
+        let bytes = C::encode(value).map_err(|error| self.unreadable(error))?;
+        Ok(Encoded { table: self.number, bytes: bytes.into_owned(), of: PhantomData })
+    }
+
+    /// Writes a value that was encoded before, sealed with the key in a slot.
+    ///
+    /// # Errors
+    /// As [`Table::put_in`]; [`StoreError::Key`] for a value of another table.
+    pub fn put_encoded_in(
+        &self,
+        tx: &mut Tx,
+        slot: Slot,
+        key: &K,
+        value: Encoded<V>,
+    ) -> Result<(), StoreError> {
+        if value.table != self.number {
+            return Err(StoreError::Key { table: self.number });
+        }
+        tx.put_in(slot, self.number, &self.key(key)?, value.bytes, None, C::finish)
     }
 
     /// Removes a value, if it is there.
@@ -265,6 +327,14 @@ impl<K: Key, V, C: Codec<V>> Table<K, V, C> {
     const fn unreadable(&self, reason: postcard::Error) -> StoreError {
         StoreError::Value { table: self.number, reason }
     }
+}
+
+/// A value as a table writes it. [`Table::encode`] alone makes one.
+#[derive(Debug, Clone)]
+pub struct Encoded<V> {
+    table: u8,
+    bytes: Vec<u8>,
+    of: PhantomData<fn() -> V>,
 }
 
 /// Which rows of a table, and in which order.
@@ -353,7 +423,7 @@ impl<V, C: Codec<V>> Single<V, C> {
     /// As [`Table::put`].
     pub fn put(&self, tx: &mut Tx, value: &V) -> Result<(), StoreError> {
         let bytes = C::encode(value).map_err(|error| self.unreadable(error))?;
-        tx.put_in(0, self.number, &[], bytes.into_owned(), C::finish)
+        tx.put_in(0, self.number, &[], bytes.into_owned(), None, C::finish)
     }
 
     const fn unreadable(&self, reason: postcard::Error) -> StoreError {

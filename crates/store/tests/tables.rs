@@ -2,7 +2,7 @@
 
 use oap_identity::random::Seeded;
 use oap_identity::{Hash, ItemId};
-use oap_store::{AsKey, Counter, Key, Range, Raw, Single, Store, StoreError, Table};
+use oap_store::{AsKey, Codec, Compact, Counter, Key, Range, Raw, Single, Store, StoreError, Table};
 use std::sync::Arc;
 
 const NAMES: Table<String, u32> = Table::new(9);
@@ -96,7 +96,7 @@ async fn a_counter_is_no_row() {
 async fn a_row_of_another_type_is_told_and_the_rest_follows() {
     let store = store();
     let written = store.transact(|tx| {
-        raw(9).put(tx, &vec![b'a'], &vec![0x80])?;
+        raw(9).put(tx, &vec![b'a'], &vec![1, 2])?;
         raw(9).put(tx, &vec![0xff], &vec![1])?;
         NAMES.put(tx, &"b".to_owned(), &2)
     });
@@ -108,6 +108,24 @@ async fn a_row_of_another_type_is_told_and_the_rest_follows() {
     // Keys alone need no value.
     let keys: Vec<_> = NAMES.keys(&store, Range::all()).collect();
     assert_eq!(keys[..2], [Ok("a".to_owned()), Ok("b".to_owned())]);
+}
+
+/// A type gets members at its end: rows of before have none of them, and rows of later are no rows of before.
+#[test]
+fn a_type_grows_at_its_end() {
+    type Before = (u32, String);
+    type Later = (u32, String, Option<String>, bool, Vec<u8>, u64);
+    let (before, later): (Before, Later) =
+        ((7, "a".to_owned()), (7, "a".to_owned(), Some("b".to_owned()), true, vec![1], 9));
+    let row = |value: &Before| Compact::encode(value).unwrap().into_owned();
+    let grown: Later = Compact::decode(row(&before)).unwrap();
+    assert_eq!(grown, (7, "a".to_owned(), None, false, Vec::new(), 0));
+    let row = <Compact as Codec<Later>>::encode(&later).unwrap().into_owned();
+    assert_eq!(<Compact as Codec<Later>>::decode(row.clone()), Ok(later));
+    assert!(<Compact as Codec<Before>>::decode(row).is_err(), "what it would lose is not read");
+    // One that had nothing to say may say something, too.
+    assert_eq!(<Compact as Codec<Option<u32>>>::decode(Vec::new()), Ok(None));
+    assert!(<Compact as Codec<String>>::decode(vec![200, 200, 1, b'a']).is_err());
 }
 
 #[tokio::test]

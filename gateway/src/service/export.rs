@@ -180,7 +180,7 @@ impl Exports<'_> {
         let replaced = head.replaced.iter().rev();
         for (seq, _) in replaced.filter(|(seq, _)| !doubtful.iter().any(|l| l.seq == *seq)) {
             if let Ok(version) = schema::version(&self.0.store, head.item_id, *seq) {
-                let text = version.present(version.disclosures().iter());
+                let text = version.whole()?;
                 let Some(left) = room.checked_sub(text.len()) else { break };
                 room = left;
                 superseded.push(text);

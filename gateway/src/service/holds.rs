@@ -193,7 +193,7 @@ impl Writing<'_, '_> {
             self.append_link(&mut head, &last, Event::Retract, last.commitment)?;
             self.ended.marks.push(Mark { item, link: head.seq, retracted: true });
             HEADS.put_in(self.tx, slot, &item, &head)?;
-            self.announce(item, Some(head));
+            self.announce(item, Some((head, Event::Retract)));
         }
         Ok(())
     }

@@ -29,7 +29,7 @@ use oap_memory::commitment::Committed;
 use oap_memory::detect::segments;
 use oap_memory::item::{Body, Defaults};
 use oap_memory::record::{Head, Meta, Status};
-use oap_store::StoreError;
+use oap_store::{Encoded, StoreError};
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -41,8 +41,12 @@ pub const MAX_BATCH: usize = 1000;
 pub(crate) struct Prepared {
     body: Body,
     committed: Committed,
+    /// The version as it is stored.
+    row: Encoded<Committed>,
     /// The link, signed. It names the receipt that will be made.
     pub link: Link,
+    /// The link as it is stored.
+    link_row: Encoded<Vec<u8>>,
     /// The contacts that the text was cut with, by how often they had changed.
     contacts: u64,
 }

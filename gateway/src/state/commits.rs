@@ -12,7 +12,7 @@ use crate::state::sources::Tag;
 use oap_exchange::Durable;
 use oap_identity::json::canonical;
 use oap_identity::{DecisionId, Did, Hash, ItemId, ReceiptId, ScopeId, Timestamp};
-use oap_memory::receipt::{Action, Decision, GENESIS, Outcome, Receipt};
+use oap_memory::receipt::{Action, Decision, GENESIS, Outcome, Receipt, UnsignedReceipt};
 use oap_store::{LastError, Rows, StoreError, Tx};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -316,15 +316,41 @@ impl<'tx> Writing<'_, 'tx> {
         self.append(chain, &mut state, draft)
     }
 
+    /// The same for an event of an item, whose receipt nobody is given: it is signed when the batch is written, beside the transactions.
+    ///
+    /// # Errors
+    /// As [`Writing::receipt`].
+    pub(crate) fn receipt_beside(&mut self, chain: &str, draft: Draft) -> Result<ReceiptId, Error> {
+        let mut state = self.chain(chain)?;
+        let mut entry = self.entry(&state, draft);
+        let unsigned = entry.unsigned()?;
+        let (hash, written, keys) = (unsigned.hash(), unsigned.written(), self.keys.clone());
+        let place = (state.index, state.length);
+        // What cannot be signed stays without a signature: none in practice.
+        let sign = move |written: &[u8]| unsigned.signed(keys.current()).unwrap_or_else(|_| written.to_vec());
+        RECEIPTS.put_later(self.tx, &place, &written, sign)?;
+        self.follow(chain, &mut state, &entry, hash)?;
+        Ok(entry.receipt_id)
+    }
+
     pub(crate) fn append(
         &mut self,
         chain: &str,
         state: &mut Chain,
         draft: Draft,
     ) -> Result<Appended<'tx, Receipt>, Error> {
+        let mut entry = self.entry(state, draft);
+        let hash = entry.sign(self.keys.current())?;
+        RECEIPTS.put(self.tx, &(state.index, state.length), &canonical(&entry)?)?;
+        self.follow(chain, state, &entry, hash)?;
+        Ok(Appended { value: entry, transaction: PhantomData })
+    }
+
+    /// Makes a receipt of what is the next entry of a chain.
+    fn entry(&self, state: &Chain, draft: Draft) -> Receipt {
         let gateway = self.gateway;
         let timestamp = self.now.max(state.at);
-        let mut entry = Receipt {
+        Receipt {
             receipt_id: draft.id.unwrap_or_else(|| ReceiptId::new(timestamp, &*gateway.random)),
             kind: draft.action.kind(),
             timestamp,
@@ -343,26 +369,32 @@ impl<'tx> Writing<'_, 'tx> {
             provenance_tags_out: draft.tags,
             previous_receipt_hash: state.tip.map_or_else(|| GENESIS.to_owned(), |tip| tip.to_string()),
             signatures: Vec::new(),
-        };
-        let hash = entry.sign(self.keys.current())?;
-        let name = format!("{}#{chain}", gateway.principal);
-        let head = entry.head(hash, &name, state.length + 1, &*gateway.random);
-        state.tip = Some(head.hash()?);
-        for receipt in [&entry, &head] {
-            self.put(state, receipt)?;
-            state.length += 1;
         }
-        state.at = timestamp;
+    }
+
+    /// Notes where an entry stands that was written, and appends its head.
+    fn follow(&mut self, chain: &str, state: &mut Chain, entry: &Receipt, hash: Hash) -> Result<(), Error> {
+        let place = (state.index, state.length);
+        RECEIPT_PLACES.put(self.tx, &entry.receipt_id, &place)?;
+        RECEIPTS_OF.put(self.tx, &(agent(&entry.agent_did), place), &())?;
+        let gateway = self.gateway;
+        let name = format!("{}#{chain}", gateway.principal);
+        let head = entry.head(hash, &name, state.length + 1, &*gateway.random).unsigned()?;
+        let place = (state.index, state.length + 1);
+        RECEIPTS.put(self.tx, &place, &head.written())?;
+        state.tip = Some(head.hash());
+        state.length += 2;
+        state.at = entry.timestamp;
         CHAINS.put(self.tx, &chain.to_owned(), state)?;
-        self.sign_last(chain, (state.index, state.length - 1), head);
-        Ok(Appended { value: entry, transaction: PhantomData })
+        self.sign_last(chain, place, head);
+        Ok(())
     }
 
     /// Signs a head with the group of commits, unless another of the chain comes after it in the group.
-    fn sign_last(&mut self, chain: &str, place: ReceiptPlace, mut head: Receipt) {
+    fn sign_last(&mut self, chain: &str, place: ReceiptPlace, head: UnsignedReceipt) {
         let keys = self.keys.clone();
         self.tx.at_last(chain, move |tx| {
-            let signed = head.sign(keys.current()).and_then(|_| canonical(&head));
+            let signed = head.signed(keys.current());
             RECEIPTS.put(tx, &place, &signed.map_err(|error| StoreError::Last(LastError::new(error)))?)
         });
     }
@@ -381,16 +413,6 @@ impl<'tx> Writing<'_, 'tx> {
         let boot = self.gateway.draft(Action::Boot, self.gateway.principal.as_str());
         self.append(name, &mut state, boot)?;
         Ok(state)
-    }
-
-    fn put(&mut self, chain: &Chain, entry: &Receipt) -> Result<(), Error> {
-        let place = (chain.index, chain.length);
-        RECEIPTS.put(self.tx, &place, &canonical(entry)?)?;
-        if entry.head_length().is_none() {
-            RECEIPT_PLACES.put(self.tx, &entry.receipt_id, &place)?;
-            RECEIPTS_OF.put(self.tx, &(agent(&entry.agent_did), place), &())?;
-        }
-        Ok(())
     }
 }
 

@@ -59,6 +59,7 @@ pub mod tasks;
 pub mod terms;
 pub(crate) mod tips;
 pub mod upgrade;
+pub mod version_row;
 pub mod views;
 pub mod waiting;
 pub mod wallet;

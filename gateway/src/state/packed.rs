@@ -6,8 +6,9 @@
 //!
 //! | byte | then |
 //! |---|---|
-//! | 1 | length of the rest, length of the compressed rest (LEB128 each), the compressed rest, the random bytes |
-//! | any other | the value as an earlier version wrote it, this byte included |
+//! | 2 | length of the rest, length of the compressed rest (LEB128 each), the compressed rest, the random bytes |
+//! | 1 | the same, compressed with the one dictionary that earlier versions had |
+//! | any other | the value as the first versions wrote it, this byte included |
 //!
 //! In the rest a random part stands as `FF`, its kind, and its length; `FF 00` is the byte `FF`. A JWT's parts are base64url
 //! of JSON, so that a part can hold parts.
@@ -18,11 +19,13 @@ use oap_store::Codec;
 use std::borrow::Cow;
 use std::marker::PhantomData;
 
-/// The form with the dictionary below; another dictionary is another form.
-const FORM: u8 = 1;
+/// The form with the dictionary of its table; another dictionary is another form.
+const FORM: u8 = 2;
+/// The form with the one dictionary of before.
+const FORMER: u8 = 1;
 const ESCAPE: u8 = 0xff;
 /// Rests of receipts, links and versions of made-up items, one of each kind after the other. It never changes.
-const DICTIONARY: &[u8] = include_bytes!("packed.dict");
+const FORMER_DICTIONARY: &[u8] = include_bytes!("packed/former.dict");
 /// Most bytes that one of a compressed value stands for, about.
 const MAX_RATIO: usize = 255;
 /// Longest value, in bytes; longer ones are stored as they are.
@@ -44,49 +47,84 @@ mod kind {
     pub const NESTED: u8 = 4;
 }
 
+/// Rests of the documents of a table, made up and one of each sort: few bytes, for a compressor reads all of them for each document. It
+/// never changes.
+pub trait Dictionary {
+    /// Its bytes.
+    const BYTES: &'static [u8];
+}
+
+/// Links of items.
+#[derive(Debug)]
+pub enum OfLinks {}
+
+impl Dictionary for OfLinks {
+    const BYTES: &'static [u8] = include_bytes!("packed/links.dict");
+}
+
+/// Receipts.
+#[derive(Debug)]
+pub enum OfReceipts {}
+
+impl Dictionary for OfReceipts {
+    const BYTES: &'static [u8] = include_bytes!("packed/receipts.dict");
+}
+
+/// SD-JWTs of other houses, with their disclosures.
+#[derive(Debug)]
+pub enum OfVersions {}
+
+impl Dictionary for OfVersions {
+    const BYTES: &'static [u8] = include_bytes!("packed/versions.dict");
+}
+
 /// What another codec writes, in the compact form.
 #[derive(Debug)]
-pub struct Packed<C>(PhantomData<C>);
+pub struct Packed<C, D>(PhantomData<(C, D)>);
 
-impl<V, C: Codec<V>> Codec<V> for Packed<C> {
+impl<V, C: Codec<V>, D: Dictionary> Codec<V> for Packed<C, D> {
     fn encode(value: &V) -> Result<Cow<'_, [u8]>, postcard::Error> {
         let plain = C::encode(value)?;
         // What begins as the compact form does is in it from the start.
-        if plain.first() == Some(&FORM) {
-            return checked(&plain).map(Cow::Owned).ok_or(postcard::Error::SerializeBufferFull);
+        if is_packed(&plain) {
+            return pack(&plain, D::BYTES).map(Cow::Owned).ok_or(postcard::Error::SerializeBufferFull);
         }
         Ok(plain)
     }
 
     fn finish(bytes: Vec<u8>) -> Vec<u8> {
-        if bytes.first() == Some(&FORM) {
+        if is_packed(&bytes) {
             return bytes;
         }
-        checked(&bytes).filter(|packed| packed.len() <= bytes.len()).unwrap_or(bytes)
+        pack(&bytes, D::BYTES).filter(|packed| packed.len() <= bytes.len()).unwrap_or(bytes)
     }
 
     fn decode(bytes: Vec<u8>) -> Result<V, postcard::Error> {
-        match bytes.first() {
-            Some(&FORM) => C::decode(unpack(&bytes).ok_or(postcard::Error::DeserializeBadEncoding)?),
-            _ => C::decode(bytes),
+        if !is_packed(&bytes) {
+            return C::decode(bytes);
         }
+        C::decode(unpack(&bytes, D::BYTES).ok_or(postcard::Error::DeserializeBadEncoding)?)
     }
+}
+
+fn is_packed(bytes: &[u8]) -> bool {
+    matches!(bytes.first(), Some(&(FORM | FORMER)))
 }
 
 /// The compact form, where nothing is lost: whatever a document looks like.
-fn checked(plain: &[u8]) -> Option<Vec<u8>> {
-    pack(plain).filter(|packed| unpack(packed).is_some_and(|again| again == *plain))
-}
-
-fn pack(plain: &[u8]) -> Option<Vec<u8>> {
+fn pack(plain: &[u8], dictionary: &[u8]) -> Option<Vec<u8>> {
     if plain.len() > MAX_PACKED {
         return None;
     }
-    let mut random = Vec::new();
-    let mut rest = Vec::new();
+    let (mut rest, mut random) = (Vec::with_capacity(plain.len()), Vec::with_capacity(plain.len() / 2));
     split(plain, &mut rest, &mut random, 0);
-    let compressed = lz4_flex::block::compress_with_dict(&rest, DICTIONARY);
-    let mut packed = vec![FORM];
+    let mut left = random.as_slice();
+    if join(&rest, &mut left, 0).is_none_or(|again| again != *plain || !left.is_empty()) {
+        return None;
+    }
+    let compressed = lz4_flex::block::compress_with_dict(&rest, dictionary);
+    let mut packed = Vec::with_capacity(11 + compressed.len() + random.len());
+    packed.push(FORM);
     put_length(&mut packed, rest.len());
     put_length(&mut packed, compressed.len());
     packed.extend(compressed);
@@ -94,8 +132,13 @@ fn pack(plain: &[u8]) -> Option<Vec<u8>> {
     Some(packed)
 }
 
-fn unpack(packed: &[u8]) -> Option<Vec<u8>> {
-    let mut left = packed.strip_prefix(&[FORM])?;
+fn unpack(packed: &[u8], dictionary: &[u8]) -> Option<Vec<u8>> {
+    let (&form, mut left) = packed.split_first()?;
+    let dictionary = match form {
+        FORM => dictionary,
+        FORMER => FORMER_DICTIONARY,
+        _ => return None,
+    };
     let (length, compressed) = (length(&mut left)?, length(&mut left)?);
     let (compressed, mut random) = left.split_at_checked(compressed)?;
     // No part is longer than what stands for it and its random bytes say, but for two marks that escape a byte.
@@ -103,7 +146,7 @@ fn unpack(packed: &[u8]) -> Option<Vec<u8>> {
     if length > most {
         return None;
     }
-    let rest = lz4_flex::block::decompress_with_dict(compressed, length, DICTIONARY).ok()?;
+    let rest = lz4_flex::block::decompress_with_dict(compressed, length, dictionary).ok()?;
     let plain = join(&rest, &mut random, 0)?;
     (rest.len() == length && random.is_empty()).then_some(plain)
 }
@@ -111,19 +154,17 @@ fn unpack(packed: &[u8]) -> Option<Vec<u8>> {
 /// Takes the random parts out of a text.
 fn split(text: &[u8], rest: &mut Vec<u8>, random: &mut Vec<u8>, depth: usize) {
     let mut left = text;
-    while let Some((&first, tail)) = left.split_first() {
-        if !is_base64(first) {
-            if first == ESCAPE {
-                rest.push(ESCAPE);
+    while !left.is_empty() {
+        let start = left.iter().position(|byte| is_base64(*byte)).unwrap_or(left.len());
+        let (between, tail) = left.split_at(start);
+        for part in between.split_inclusive(|byte| *byte == ESCAPE) {
+            rest.extend(part);
+            if part.last() == Some(&ESCAPE) {
                 rest.push(kind::ESCAPED);
-            } else {
-                rest.push(first);
             }
-            left = tail;
-            continue;
         }
-        let end = left.iter().position(|byte| !is_base64(*byte)).unwrap_or(left.len());
-        let (run, after) = left.split_at(end);
+        let end = tail.iter().position(|byte| !is_base64(*byte)).unwrap_or(tail.len());
+        let (run, after) = tail.split_at(end);
         split_run(run, rest, random, depth);
         left = after;
     }
@@ -185,15 +226,13 @@ fn put_part(rest: &mut Vec<u8>, random: &mut Vec<u8>, kind: u8, bytes: &[u8]) {
 
 /// Puts the random parts back.
 fn join(rest: &[u8], random: &mut &[u8], depth: usize) -> Option<Vec<u8>> {
-    let mut text = Vec::with_capacity(rest.len() * 2);
+    let mut text = Vec::with_capacity(rest.len() + 2 * random.len());
     let mut left = rest;
-    while let Some((&first, tail)) = left.split_first() {
-        left = tail;
-        if first != ESCAPE {
-            text.push(first);
-            continue;
-        }
-        let (&kind, tail) = left.split_first()?;
+    while !left.is_empty() {
+        let plain = left.iter().position(|byte| *byte == ESCAPE).unwrap_or(left.len());
+        text.extend(take(&mut left, plain)?);
+        let Some((_, tail)) = left.split_first() else { break };
+        let (&kind, tail) = tail.split_first()?;
         left = tail;
         match kind {
             kind::ESCAPED => text.push(ESCAPE),
@@ -217,17 +256,28 @@ fn join(rest: &[u8], random: &mut &[u8], depth: usize) -> Option<Vec<u8>> {
     Some(text)
 }
 
+/// The characters of base64url, by byte.
+const BASE64: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut byte = 0_usize;
+    while byte < 256 {
+        table[byte] = (byte as u8).is_ascii_alphanumeric() || byte as u8 == b'-' || byte as u8 == b'_';
+        byte += 1;
+    }
+    table
+};
+
 const fn is_base64(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_'
+    BASE64[byte as usize]
 }
 
-fn take<'a>(from: &mut &'a [u8], bytes: usize) -> Option<&'a [u8]> {
+pub(super) fn take<'a>(from: &mut &'a [u8], bytes: usize) -> Option<&'a [u8]> {
     let (taken, left) = from.split_at_checked(bytes)?;
     *from = left;
     Some(taken)
 }
 
-fn put_length(to: &mut Vec<u8>, mut length: usize) {
+pub(super) fn put_length(to: &mut Vec<u8>, mut length: usize) {
     while length >= 0x80 {
         to.push((length & 0x7f) as u8 | 0x80);
         length >>= 7;
@@ -235,7 +285,7 @@ fn put_length(to: &mut Vec<u8>, mut length: usize) {
     to.push(length as u8);
 }
 
-fn length(from: &mut &[u8]) -> Option<usize> {
+pub(super) fn length(from: &mut &[u8]) -> Option<usize> {
     let mut length = 0_usize;
     for shift in (0..35).step_by(7) {
         let byte = *take(from, 1)?.first()?;
@@ -257,12 +307,22 @@ mod tests {
     use std::sync::Arc;
 
     /// Longest dictionary, in bytes.
-    const MAX_DICTIONARY: usize = 48 << 10;
+    const MAX_DICTIONARY: usize = 4 << 10;
+    type Receipts = Packed<Raw, OfReceipts>;
 
     fn again(plain: &[u8]) {
         let plain = plain.to_vec();
-        let packed = <Packed<Raw> as Codec<Vec<u8>>>::encode(&plain).unwrap().into_owned();
-        assert_eq!(<Packed<Raw> as Codec<Vec<u8>>>::decode(packed).unwrap(), plain);
+        let packed = <Receipts as Codec<Vec<u8>>>::encode(&plain).unwrap().into_owned();
+        let packed = <Receipts as Codec<Vec<u8>>>::finish(packed);
+        assert_eq!(<Receipts as Codec<Vec<u8>>>::decode(packed).unwrap(), plain);
+    }
+
+    fn pack(plain: &[u8]) -> Option<Vec<u8>> {
+        super::pack(plain, OfReceipts::BYTES)
+    }
+
+    fn unpack(packed: &[u8]) -> Option<Vec<u8>> {
+        super::unpack(packed, OfReceipts::BYTES)
     }
 
     /// Pieces that look like what is taken out, and nearly.
@@ -286,7 +346,7 @@ mod tests {
         #[test]
         fn every_value_comes_back(pieces in proptest::collection::vec(piece(), 0..12)) {
             let plain = pieces.concat();
-            prop_assume!(plain.first() != Some(&FORM));
+            prop_assume!(!is_packed(&plain));
             again(&plain);
             let nested = [b"{".as_slice(), URL_SAFE_NO_PAD.encode([b"{".as_slice(), &plain].concat()).as_bytes()].concat();
             again(&nested);
@@ -299,6 +359,7 @@ mod tests {
         #[test]
         fn other_bytes_are_no_value(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
             let _ = unpack(&[&[FORM], bytes.as_slice()].concat());
+            let _ = unpack(&[&[FORMER], bytes.as_slice()].concat());
             let _ = join(&bytes, &mut [0; 50].as_slice(), 0);
         }
 
@@ -311,11 +372,9 @@ mod tests {
         }
     }
 
-    /// The rows of a store of an earlier version: what the dictionary was made of. `OAP_WRITE_DICTIONARY=1` makes it anew,
-    /// which asks for another [`FORM`].
-    #[test]
-    fn documents_become_small() {
-        let kept = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/stores/b8d02ab");
+    /// The documents of a table in a store of an earlier version.
+    fn documents(table: u8) -> Vec<Vec<u8>> {
+        let kept = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/stores/45312c9");
         let home = tempfile::tempdir().unwrap();
         let unpacked = |file: &str| {
             zstd::decode_all(&std::fs::read(kept.join(format!("{file}.zst"))).unwrap()[..]).unwrap()
@@ -326,24 +385,58 @@ mod tests {
         let vault = FileVault::open(&home.path().join("vault"), &Master::KeyFile([3; 32].into())).unwrap();
         let engine = EngineKind::Redb.open(&home.path().join("store"), &Space::endless()).unwrap();
         let store = Store::open(engine, vault, Arc::new(Seeded::new(1))).unwrap();
-        let (mut before, mut after, mut rests) = (0, 0, Vec::new());
-        for table in [VERSIONS.number(), LINKS.number(), RECEIPTS.number()] {
-            for row in Table::<Vec<u8>, Vec<u8>, Raw>::new(table).scan(&store) {
-                let (_, plain) = row.unwrap();
-                before += plain.len();
-                after += pack(&plain).unwrap().len();
-                again(&plain);
-                let mut rest = Vec::new();
-                split(&plain, &mut rest, &mut Vec::new(), 0);
-                rests.extend(rest);
+        let rows = Table::<Vec<u8>, Vec<u8>, Raw>::new(table).scan(&store).map(|row| row.unwrap().1);
+        // Of the former form, which needs no dictionary of now.
+        rows.map(|row| if is_packed(&row) { unpack(&row).unwrap() } else { row }).collect()
+    }
+
+    fn rest(plain: &[u8]) -> Vec<u8> {
+        let mut rest = Vec::new();
+        split(plain, &mut rest, &mut Vec::new(), 0);
+        rest
+    }
+
+    /// Rests of which none is much like those before it, the shortest last.
+    fn chosen(documents: &[Vec<u8>]) -> Vec<u8> {
+        let mut rests: Vec<Vec<u8>> = documents.iter().map(|plain| rest(plain)).collect();
+        rests.sort_by_key(|rest| std::cmp::Reverse(rest.len()));
+        let mut chosen = Vec::new();
+        for rest in rests.into_iter().rev() {
+            let longer = [rest.as_slice(), &chosen].concat();
+            let is_new = lz4_flex::block::compress_with_dict(&rest, &chosen).len() * 4 > rest.len();
+            if is_new && longer.len() <= MAX_DICTIONARY {
+                chosen = longer;
             }
         }
-        println!("{before} bytes become {after}");
-        if std::env::var_os("OAP_WRITE_DICTIONARY").is_some() {
-            rests.drain(..rests.len().saturating_sub(MAX_DICTIONARY));
-            std::fs::write(concat!(env!("CARGO_MANIFEST_DIR"), "/src/state/packed.dict"), rests).unwrap();
-        } else {
-            assert!(after * 5 < before * 2, "{before} bytes became {after}");
+        chosen
+    }
+
+    /// The rows of a store of an earlier version: what the dictionaries were made of. `OAP_WRITE_DICTIONARY=1` makes them anew,
+    /// which asks for another [`FORM`].
+    #[test]
+    fn documents_become_small() {
+        let of = [
+            ("links", LINKS.number(), OfLinks::BYTES),
+            ("receipts", RECEIPTS.number(), OfReceipts::BYTES),
+            ("versions", VERSIONS.number(), OfVersions::BYTES),
+        ];
+        for (name, table, dictionary) in of {
+            let documents = documents(table);
+            if std::env::var_os("OAP_WRITE_DICTIONARY").is_some() {
+                let place = format!("{}/src/state/packed/{name}.dict", env!("CARGO_MANIFEST_DIR"));
+                std::fs::write(place, chosen(&documents)).unwrap();
+                continue;
+            }
+            let (mut before, mut after) = (0, 0);
+            for plain in &documents {
+                let packed = super::pack(plain, dictionary).unwrap();
+                assert_eq!(super::unpack(&packed, dictionary).as_ref(), Some(plain));
+                (before, after) = (before + plain.len(), after + packed.len());
+            }
+            println!("{name}: {} of {before} bytes become {after}", documents.len());
+            assert!(dictionary.len() <= MAX_DICTIONARY);
+            // Signatures, hashes and salts are most of what is left.
+            assert!(after * 5 < before * 3, "{name}: {before} bytes became {after}");
         }
     }
 
@@ -351,7 +444,7 @@ mod tests {
     #[test]
     fn a_former_value_is_read() {
         for plain in [b"{\"a\":1}".to_vec(), Vec::new(), vec![0x93, 0x0f, 1, 2]] {
-            assert_eq!(<Packed<Raw> as Codec<Vec<u8>>>::decode(plain.clone()).unwrap(), plain);
+            assert_eq!(<Receipts as Codec<Vec<u8>>>::decode(plain.clone()).unwrap(), plain);
         }
     }
 }

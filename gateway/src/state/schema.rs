@@ -22,7 +22,7 @@ use crate::state::listening::{HeldEnd, StoredListening};
 use crate::state::lockdown::StoredLockdown;
 use crate::state::obligations::StoredBridge;
 use crate::state::outbox::StoredLetter;
-use crate::state::packed::Packed;
+use crate::state::packed::{OfLinks, OfReceipts, Packed};
 use crate::state::peers::{Copies, StoredPeer};
 use crate::state::repeatable::Answered;
 use crate::state::sources::{Said, Tag};
@@ -31,6 +31,7 @@ use crate::state::subscriptions::{StoredSubscription, SubscriptionKey};
 use crate::state::tasks::{StoredIntent, StoredTask};
 use crate::state::terms::Terms;
 use crate::state::upgrade::Forward;
+use crate::state::version_row::VersionRow;
 use crate::state::wallet::{StoredAsked, StoredReceived};
 use crate::state::witnessing::{Demand, Owed, StoredLog, StoredOrigin, StoredWitness, Stretch};
 use oap_agents::namespaces::Sharing;
@@ -44,7 +45,7 @@ use oap_identity::{
 };
 use oap_memory::commitment::{self, Committed};
 use oap_memory::record::Head;
-use oap_store::{AsKey, Compact, Counter, Raw, Single, Slot, Store, Table, Tx};
+use oap_store::{AsKey, Counter, Raw, Single, Slot, Store, Table, Tx};
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 use zeroize::Zeroizing;
@@ -59,9 +60,9 @@ pub const KEYS: Single<Zeroizing<Vec<u8>>, Raw> = Single::new(2);
 /// Heads of items; sealed with the key of the version in force.
 pub const HEADS: Table<ItemId, Head, HeadRow> = Table::new(3);
 /// Versions of items, by item and link number; each sealed with its own key.
-pub const VERSIONS: Table<(ItemId, u32), Committed, Packed<Compact>> = Table::new(4);
+pub const VERSIONS: Table<(ItemId, u32), Committed, VersionRow> = Table::new(4);
 /// Links of items, by item and number, in canonical form. They stay when an item is erased.
-pub const LINKS: Table<(ItemId, u32), Vec<u8>, Packed<Raw>> = Table::new(5);
+pub const LINKS: Table<(ItemId, u32), Vec<u8>, Packed<Raw, OfLinks>> = Table::new(5);
 /// Every grant that was given or accepted, by its key.
 pub const GRANTS: Table<GrantKey, StoredGrant> = Table::new(6);
 /// When a grant was revoked. Apart from the grant, so that a commit can ask for it cheaply.
@@ -73,7 +74,7 @@ pub const CHAINS: Table<String, Chain> = Table::new(10);
 /// How many receipt chains were begun.
 pub const CHAIN_COUNT: Counter = Counter::new(10);
 /// Receipts in canonical form.
-pub const RECEIPTS: Table<ReceiptPlace, Vec<u8>, Packed<Raw>> = Table::new(11);
+pub const RECEIPTS: Table<ReceiptPlace, Vec<u8>, Packed<Raw, OfReceipts>> = Table::new(11);
 /// Where a receipt is.
 pub const RECEIPT_PLACES: Table<ReceiptId, ReceiptPlace, AsKey> = Table::new(12);
 /// Where the receipts of an agent are: the agent, and the place.
@@ -101,7 +102,7 @@ pub const DECISIONS: Table<DecisionId, Decided> = Table::new(22);
 /// The result of the last memorization audit, in canonical form: one value.
 pub const MEMORIZATION: Single<Vec<u8>, Raw> = Single::new(23);
 /// Capture receipts of items that came from another house, in canonical form.
-pub const FOREIGN_RECEIPTS: Table<ReceiptId, Vec<u8>, Packed<Raw>> = Table::new(24);
+pub const FOREIGN_RECEIPTS: Table<ReceiptId, Vec<u8>, Packed<Raw, OfReceipts>> = Table::new(24);
 /// What was imported from elsewhere and erased since: its id, by the keyed hash of where it came from; never of what it
 /// said.
 pub const SOURCES: Table<Tag, ItemId, AsKey> = Table::new(25);
@@ -293,7 +294,7 @@ pub fn version(store: &Store, item: ItemId, seq: u32) -> Result<Committed, Error
 
 /// A version with everything shown.
 pub(crate) fn whole(committed: &Committed) -> Result<Map<String, Value>, Error> {
-    Ok(commitment::wire(&committed.claims(committed.disclosures().iter())?)?)
+    Ok(commitment::wire(&committed.claims()?)?)
 }
 
 /// The head of an item, as it stands in a transaction, with the slot of its key.

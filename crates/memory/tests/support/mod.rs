@@ -173,5 +173,5 @@ pub fn contact() -> Value {
 
 /// Every disclosure, in a full presentation.
 pub fn full(whole: &ItemRecord) -> String {
-    whole.committed.present(whole.committed.disclosures().iter())
+    whole.committed.whole().unwrap()
 }

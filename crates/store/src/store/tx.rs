@@ -1,6 +1,6 @@
 //! A running transaction: what it sees and what it writes.
 
-use super::writer::{Group, Waiting};
+use super::writer::{Group, Later, Waiting};
 use super::{Shared, place, slot_mark};
 use crate::StoreError;
 use crate::vault::{ContentKey, Slot};
@@ -37,7 +37,10 @@ impl Tx<'_> {
         let place = place(table, key);
         let pending = self.own.writes.get(&place).or_else(|| self.group.writes.get(&place));
         let stored = match pending {
-            Some(Some(Waiting::Open { slot, plain, .. })) => return Ok(Some((*slot, plain.clone()))),
+            Some(Some(Waiting::Open { slot, plain, later, .. })) => {
+                let plain = later.as_ref().map_or_else(|| plain.clone(), |later| later(plain));
+                return Ok(Some((*slot, plain)));
+            }
             Some(Some(Waiting::Mark)) => Some(Vec::new()),
             Some(None) => None,
             None => self.shared.engine.get(&place)?,
@@ -56,7 +59,7 @@ impl Tx<'_> {
         of(self.group).into_iter().chain(of(&self.own)).collect()
     }
 
-    /// Writes a value sealed with the key in a slot, as `finish` makes it.
+    /// Writes a value sealed with the key in a slot, as `finish` makes it of what `later` makes of it.
     ///
     /// # Errors
     /// [`StoreError::Erased`] when the slot is empty.
@@ -66,13 +69,14 @@ impl Tx<'_> {
         table: u8,
         key: &[u8],
         plain: Vec<u8>,
+        later: Option<Later>,
         finish: fn(Vec<u8>) -> Vec<u8>,
     ) -> Result<(), StoreError> {
         let place = place(table, key);
         let fresh = self.allocated.get(&slot).cloned();
         let key = fresh.map_or_else(|| self.shared.vault.key(slot), Ok)?;
         let nonce = random::bytes(&*self.shared.random);
-        self.own.writes.insert(place, Some(Waiting::Open { slot, key, nonce, plain, finish }));
+        self.own.writes.insert(place, Some(Waiting::Open { slot, key, nonce, plain, later, finish }));
         Ok(())
     }
 

@@ -1,7 +1,7 @@
 //! The writer: runs transactions one after the other, and writes those that wait as one batch.
 
 use super::tx::Tx;
-use super::{Answer, Hook, Job, Last, MAX_LAST, REVISION_KEY, Shared};
+use super::{Answer, Hook, Job, Last, MAX_LAST, MAX_LATER, REVISION_KEY, Shared};
 use crate::engine::Op;
 use crate::seal;
 use crate::vault::{ContentKey, Slot};
@@ -9,6 +9,7 @@ use crate::{EngineError, StoreError};
 use rayon::prelude::*;
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::Receiver;
 
@@ -80,23 +81,35 @@ pub(super) enum Waiting {
         key: ContentKey,
         nonce: [u8; 24],
         plain: Vec<u8>,
+        /// What is made of it first, beside the transactions.
+        later: Option<Later>,
         /// What it is stored as.
         finish: fn(Vec<u8>) -> Vec<u8>,
     },
 }
+
+/// What makes a value of what a transaction wrote, at most [`MAX_LATER`] bytes longer.
+pub(super) type Later = Arc<dyn Fn(&[u8]) -> Vec<u8> + Send + Sync>;
 
 impl Waiting {
     /// Most bytes that it is stored as.
     fn len(&self) -> usize {
         match self {
             Self::Mark => 0,
-            Self::Open { plain, .. } => size_of::<Slot>() + seal::OVERHEAD + plain.len(),
+            Self::Open { plain, later, .. } => {
+                let more = if later.is_some() { MAX_LATER } else { 0 };
+                size_of::<Slot>() + seal::OVERHEAD + plain.len() + more
+            }
         }
     }
 
     /// What the engine keeps of it.
     fn stored(self, place: &[u8]) -> Result<Vec<u8>, StoreError> {
-        let Self::Open { slot, key, nonce, plain, finish } = self else { return Ok(Vec::new()) };
+        let Self::Open { slot, key, nonce, plain, later, finish } = self else { return Ok(Vec::new()) };
+        let plain = match later {
+            Some(later) => later(&plain),
+            None => plain,
+        };
         let sealed = seal::seal_with(&key, nonce, place, &finish(plain))?;
         Ok([slot.to_le_bytes().as_slice(), &sealed].concat())
     }

@@ -304,7 +304,7 @@ impl Writing<'_, '_> {
         if let Some(slot) = slot {
             self.tx.wipe(slot);
         }
-        self.put_version(head, &arrived.current)?;
+        self.put_version(head, VERSIONS.encode(&arrived.current)?, Event::Migrate)?;
         if !held.is_empty() {
             self.announce_destroyed(item);
         }

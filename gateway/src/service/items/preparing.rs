@@ -4,6 +4,7 @@ use super::{InForce, Prepared};
 use crate::error::Error;
 use crate::service::Items;
 use crate::state::contacts::Contacts;
+use crate::state::schema::{LINKS, VERSIONS};
 use oap_identity::{ItemId, ReceiptId, Timestamp};
 use oap_memory::chain::{Event, Link};
 use oap_memory::commitment::{Committed, Place};
@@ -118,7 +119,8 @@ impl Items<'_> {
             receipt,
             signature: String::new(),
         };
-        let link = link.signed(keys.current())?;
-        Ok(Prepared { body, committed, link, contacts: contacts.changes })
+        let (link, written) = link.signed_written(keys.current())?;
+        let (row, link_row) = (VERSIONS.encode(&committed)?, LINKS.encode(&written)?);
+        Ok(Prepared { body, committed, row, link, link_row, contacts: contacts.changes })
     }
 }

@@ -145,11 +145,10 @@ pub(crate) fn proved(whole_item: &ItemRecord, status: Status) -> Result<Map<Stri
     let chain: Vec<Value> =
         whole_item.chain.iter().map(|link| serde_json::from_str(link)).collect::<Result<_, _>>()?;
     let capture: Value = serde_json::from_str(&whole_item.capture_receipt)?;
-    let all = whole_item.committed.disclosures().iter();
     item.insert("status".to_owned(), json!(status));
     item.insert(
         "integrity".to_owned(),
-        json!({"sd_jwt": whole_item.committed.present(all), "chain": chain, "capture_receipt": capture}),
+        json!({"sd_jwt": whole_item.committed.whole()?, "chain": chain, "capture_receipt": capture}),
     );
     Ok(item)
 }

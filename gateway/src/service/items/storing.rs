@@ -12,13 +12,12 @@ use crate::state::schema::{
 };
 use oap_agents::quarantine::is_quarantined;
 use oap_federation::step::Part;
-use oap_identity::json::canonical;
 use oap_identity::{Did, Hash, ItemId, Timestamp};
 use oap_memory::chain::{Event, Link, MAX_CHANGES};
 use oap_memory::commitment::Committed;
 use oap_memory::receipt::item_tag;
 use oap_memory::record::{Head, Meta, Status, Tier};
-use oap_store::StoreError;
+use oap_store::{Encoded, StoreError};
 use std::sync::Arc;
 
 impl Writing<'_, '_> {
@@ -36,10 +35,9 @@ impl Writing<'_, '_> {
     /// [`Error::Overtaken`] when keys or contacts changed since it was prepared.
     pub(crate) fn store_capture_as(&mut self, prepared: Prepared, record: Meta) -> Result<Written, Error> {
         self.still_prepared(&prepared)?;
-        let Prepared { body, committed, link, .. } = prepared;
-        let head = Head::new(link.item_id, &body, record);
+        let head = Head::new(prepared.link.item_id, &prepared.body, record);
         self.contacts_changed |= !head.people.is_empty();
-        self.store_prepared(head, None, &committed, &link)
+        self.store_prepared(head, None, prepared)
     }
 
     /// Stores a version of an item that is still what it was when the version was prepared.
@@ -75,14 +73,14 @@ impl Writing<'_, '_> {
             Event::Relabel => self.say(prepared.link.item_id, &[Part::Labels])?,
             _ => {}
         }
-        let Prepared { body, committed, link, .. } = prepared;
+        let seq = prepared.link.seq;
         let people = std::mem::take(&mut head.people);
-        head.take(&body);
+        head.take(&prepared.body);
         self.contacts_changed |= head.people != people;
         head.replaced.push((head.version_seq, self.now));
         AUTHORS.put(self.tx, &(head.item_id, head.version_seq), &head.meta.author)?;
-        head.seq = link.seq;
-        head.version_seq = link.seq;
+        head.seq = seq;
+        head.version_seq = seq;
         let former = head.meta.whose().clone();
         let owner =
             || Author { did: self.gateway.principal.clone(), needs_verification: false, admitted: None };
@@ -96,7 +94,7 @@ impl Writing<'_, '_> {
             head.meta.needs_verification = needs_verification;
         }
         let is_pad = head.meta.tier == Tier::Working;
-        let written = self.store_prepared(head, Some(former), &committed, &link)?;
+        let written = self.store_prepared(head, Some(former), prepared)?;
         // A scratch pad has no past.
         if is_pad {
             self.trim(written.item_id, |_| true)?;
@@ -109,16 +107,16 @@ impl Writing<'_, '_> {
         &mut self,
         head: Head,
         former: Option<Arc<Did>>,
-        committed: &Committed,
-        link: &Link,
+        prepared: Prepared,
     ) -> Result<Written, Error> {
+        let Prepared { committed, row, link, link_row, .. } = prepared;
         let (item, commitment) = (link.item_id, link.commitment);
         if head.meta.key.is_some() && link.event != Event::Reseal {
             let is_new = link.event.begins();
             let happened = if is_new { Happened::Created } else { Happened::Updated };
             let previous =
                 (!is_new).then(|| head.replaced.last().map_or(0, |(seq, _)| *seq).saturating_add(1));
-            let context = context_of(committed)?;
+            let context = context_of(&committed)?;
             self.tell_of(happened, &head, head.meta.whose(), &context, previous, None)?;
             // Whose words they were is told that they are another's now.
             if let Some(former) = former.filter(|former| former != head.meta.whose()) {
@@ -127,21 +125,26 @@ impl Writing<'_, '_> {
         }
         let mut draft = self.item_draft(link.event, item, commitment);
         draft.id = Some(link.receipt);
-        self.receipt(&chain_of(&head.scope_id), draft)?;
-        LINKS.put(self.tx, &(item, link.seq), &canonical(link)?)?;
+        self.receipt_beside(&chain_of(&head.scope_id), draft)?;
+        LINKS.put_encoded_in(self.tx, 0, &(item, link.seq), link_row)?;
         self.journal(item)?;
         let written =
             Written { item_id: item, receipt_id: link.receipt, commitment, version: head.version_seq + 1 };
-        self.put_version(head, committed)?;
+        self.put_version(head, row, link.event)?;
         Ok(written)
     }
 
-    /// Stores head and version under a fresh key.
-    pub(crate) fn put_version(&mut self, head: Head, committed: &Committed) -> Result<(), Error> {
+    /// Stores head and version under a fresh key, after the event that is the last of the item's chain.
+    pub(crate) fn put_version(
+        &mut self,
+        head: Head,
+        version: Encoded<Committed>,
+        event: Event,
+    ) -> Result<(), Error> {
         let said = SAID.get(self.tx, &head.item_id)?;
         let reason = REASONS.get(self.tx, &head.item_id)?;
         let slot = self.tx.new_slot()?;
-        VERSIONS.put_in(self.tx, slot, &(head.item_id, head.version_seq), committed)?;
+        VERSIONS.put_encoded_in(self.tx, slot, &(head.item_id, head.version_seq), version)?;
         if let Some(said) = said {
             SAID.put_in(self.tx, slot, &head.item_id, &said)?;
         }
@@ -149,7 +152,7 @@ impl Writing<'_, '_> {
             REASONS.put_in(self.tx, slot, &head.item_id, &reason)?;
         }
         HEADS.put_in(self.tx, slot, &head.item_id, &head)?;
-        self.announce(head.item_id, Some(head));
+        self.announce(head.item_id, Some((head, event)));
         Ok(())
     }
 
@@ -206,7 +209,7 @@ impl Writing<'_, '_> {
             self.tell_of_stored(Happened::Updated, &head, Some(marked))?;
         }
         HEADS.put_in(self.tx, slot, &item, &head)?;
-        self.announce(item, Some(head));
+        self.announce(item, Some((head, event)));
         Ok(written)
     }
 
@@ -275,7 +278,7 @@ impl Writing<'_, '_> {
         draft: Draft,
     ) -> Result<Written, Error> {
         let commitment = draft.output_hash.unwrap_or(last.commitment);
-        let receipt = self.receipt(&chain_of(&head.scope_id), draft)?;
+        let receipt = self.receipt_beside(&chain_of(&head.scope_id), draft)?;
         let link = Link {
             item_id: head.item_id,
             seq: last.seq + 1,
@@ -284,19 +287,19 @@ impl Writing<'_, '_> {
             actor: self.gateway.principal.clone(),
             commitment,
             prev: Link::write_prev(Some(last.hash()?)),
-            receipt: receipt.receipt_id,
+            receipt,
             signature: String::new(),
         };
         head.seq = link.seq;
         self.put_link(link)?;
         let version = if event.commits() { head.seq + 1 } else { head.version_seq + 1 };
-        Ok(Written { item_id: head.item_id, receipt_id: receipt.receipt_id, commitment, version })
+        Ok(Written { item_id: head.item_id, receipt_id: receipt, commitment, version })
     }
 
     fn put_link(&mut self, link: Link) -> Result<(), Error> {
         let (item, seq) = (link.item_id, link.seq);
-        let link = link.signed(self.keys.current())?;
-        LINKS.put(self.tx, &(item, seq), &canonical(&link)?)?;
+        let (_, written) = link.signed_written(self.keys.current())?;
+        LINKS.put(self.tx, &(item, seq), &written)?;
         self.journal(item)
     }
 
@@ -388,7 +391,8 @@ impl Writing<'_, '_> {
         }
         head.replaced = young.into();
         HEADS.put_in(self.tx, slot, &item, &head)?;
-        self.announce(item, Some(head));
+        let event = self.last_link(&head)?.event;
+        self.announce(item, Some((head, event)));
         Ok(old.len())
     }
 
@@ -415,11 +419,11 @@ impl Writing<'_, '_> {
         self.tx.on_commit(move || gateway.views.version_destroyed(item));
     }
 
-    /// Tells heads and views of an item's change, once it is durable.
-    pub(crate) fn announce(&mut self, item: ItemId, head: Option<Head>) {
+    /// Tells heads and views of an item's change, once it is durable: of its head, and the last event of its chain, or that it is gone.
+    pub(crate) fn announce(&mut self, item: ItemId, head: Option<(Head, Event)>) {
         let (gateway, at) = (self.gateway.clone(), self.now);
-        let event = head.as_ref().and_then(|head| self.last_link(head).ok()).map(|link| link.event);
-        let vouches = event.is_none_or(|event| matches!(event, Event::Reseal | Event::Migrate));
+        let vouches = head.as_ref().is_none_or(|(_, event)| matches!(event, Event::Reseal | Event::Migrate));
+        let head = head.map(|(head, _)| head);
         self.tx.on_commit(move || {
             let before = gateway.heads.get(item);
             let after = gateway.heads.set(item, head);
