@@ -5,7 +5,6 @@ mod common;
 mod support;
 
 use common::*;
-use oap_conformance::model::{Disclosed, Model, Reader};
 use oap_conformance::probe::report::Rules;
 use oap_conformance::probe::wire::Pending;
 use oap_conformance::probe::{
@@ -19,21 +18,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use support::inside::{Inside, run, with_log, with_model};
+use support::inside::{Inside, equipment, probed, run, with_log, with_model};
 
 /// Rules that no run can exercise, or that need what no owner's side here sets, each with the reason.
 const NEVER: &[(&str, &str)] = &[
-    (
-        "gate: a sanctions list that is not there: does not pass",
-        "which lists are there is set up on the gateway, with no command for it",
-    ),
-    ("gate: a grantee on a sanctions list: does not pass", "as above"),
     ("refused: a grant above is at or after its expires_at", "a child never outlives the grant above it"),
     ("query: a grant above is at or after its expires_at", "as above"),
     ("reach: exportable is false, to the owner: admitted", "the owner has no grant of its own"),
     ("reach: the filter of a grant above does not admit it", "a child is within the filter above it"),
-    ("answer: audit: the owner sees all", "the log is no command of the owner's side"),
-    ("projection: a profile of the owner's own", "profiles are not commands of the owner's side"),
 ];
 
 /// Probes of a log with witnesses, which these gateways do not have: `a_gateway_with_a_log_passes`.
@@ -65,7 +57,7 @@ async fn passed(seed: u64) -> probe::Report {
     // Some gateways have a model of embeddings.
     let world = match seed % SEEDS {
         4 => with_model(seed + 1).await,
-        _ => World::with(seed + 1, oap_gateway::Config::default()).await,
+        _ => probed(seed + 1, oap_gateway::Config::default(), equipment()).await,
     };
     let report = run(&world, seed, true).await;
     assert!(report.failures().is_empty(), "seed {seed}:\n{}", report.text());
@@ -113,7 +105,8 @@ fn the_honest_gateway_fails_no_probe() {
     assert!(missing.is_empty(), "{} rules were never exercised: {missing:#?}", missing.len());
 }
 
-/// What a manifest declares is what is asked of it: an honest gateway with other limits passes.
+/// What a manifest declares is what is asked of it: an honest gateway with other limits and profiles passes. (One with other paths:
+/// `tests/witness.rs`.)
 #[tokio::test]
 async fn a_gateway_with_other_limits_passes() {
     let config = oap_gateway::Config {
@@ -122,9 +115,15 @@ async fn a_gateway_with_other_limits_passes() {
         max_grant_days: 1,
         ..oap_gateway::Config::default()
     };
-    let world = World::with(3, config).await;
+    let mut equipment = equipment();
+    let few = ["probe_contact.v1", "probe_event.v1", "calendar_event.v1", "full.v1"];
+    equipment.profiles.retain(|profile| few.iter().any(|name| profile.name().ends_with(name)));
+    let world = probed(3, config, equipment).await;
     let report = run(&world, 3, true).await;
     assert_eq!(report.verdict(), Verdict::Passed, "{}", report.text());
+    let left: Vec<_> = report.results.iter().filter(|result| result.outcome != Outcome::Passed).collect();
+    let left: Vec<_> = left.into_iter().map(|result| result.id.as_str()).collect();
+    assert_eq!(left.iter().filter(|id| !OF_LOGS.contains(id)).count(), 0, "{left:?}");
 }
 
 /// A log has witnesses, and nothing was begun before.
@@ -313,6 +312,10 @@ impl Setup for Refusing<'_> {
         }
         self.0.call(command)
     }
+
+    fn may_lock_down(&self) -> bool {
+        true
+    }
 }
 
 /// What a gateway cannot do has not passed.
@@ -337,40 +340,54 @@ async fn a_command_that_is_refused_makes_the_run_incomplete() {
     }
 }
 
-/// The owner's log, for which the owner's side has no command: after a run it is as the model says, with each parameter.
+/// What the owner's side has no command for is not covered: it has not passed, and the report says so.
 #[tokio::test]
-async fn the_owners_log_is_as_the_model_says() {
-    let world = World::new().await;
-    let (inside, random) = (Inside(&world), Seeded::new(4));
-    let limits = Limits { worlds: 1, only: Some("worlds"), ..Limits::default() };
-    let report =
-        probe::run(ORIGIN, &inside, Some(&inside), &*world.clock, &random, limits, &mut |_| {}).await;
-    assert_eq!(report.verdict(), Verdict::Passed, "{}", report.text());
-    let model = Model::new(world.document().id().clone(), &json!({}), Vec::new());
-    let whole = world.owner("GET", "/oap/audit?limit=1000", None).await.ok();
-    let receipts = whole["receipts"].as_array().unwrap();
-    let is_of_items = |receipt: &&Value| {
-        receipt["policy_decisions"][0]["consumed_grant_id"].is_string()
-            && receipt["provenance_tags_out"].is_array()
-    };
-    let answered = receipts.iter().find(is_of_items).unwrap();
-    let item = answered["provenance_tags_out"][0].as_str().and_then(|tag| tag.split('@').next()).unwrap();
-    for asked in [
-        json!({"limit": 1000}),
-        json!({"limit": 3}),
-        json!({"grantee": answered["agent_did"]}),
-        json!({"grant_id": answered["policy_decisions"][0]["consumed_grant_id"]}),
-        json!({"item_id": item}),
-        json!({"since": answered["timestamp"]}),
+async fn a_command_that_there_need_not_be_is_not_covered() {
+    for (command, only, requirement) in [
+        ("profile", "own-profiles", None),
+        ("sanctions", "sanctions", None),
+        ("audit", "owners-log", Some("ST-02")),
+        ("lockdown", "lockdown", Some("CO-30")),
     ] {
-        let written = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-        let parameters =
-            asked.as_object().unwrap().iter().map(|(name, value)| format!("{name}={}", written(value)));
-        let path = format!("/oap/audit?{}", parameters.collect::<Vec<_>>().join("&"));
-        let log = world.owner("GET", &path, None).await.ok();
-        let expected = model.audit_where(Reader::Owner, &asked, &Disclosed::default());
-        assert_eq!(expected.differences(&log), [], "{asked}");
-        assert!(!log["receipts"].as_array().unwrap().is_empty(), "{asked}");
+        let world = probed(3, oap_gateway::Config::default(), equipment()).await;
+        let (wire, setup) = (Inside(&world), Refusing(Inside(&world), command));
+        let limits = Limits { worlds: 1, only: Some(only), ..Limits::default() };
+        let random = Seeded::new(2);
+        let report =
+            probe::run(ORIGIN, &wire, Some(&setup), &*world.clock, &random, limits, &mut |_| {}).await;
+        assert!(matches!(&report.results[0].outcome, Outcome::NotCovered(why) if why.contains("not here")));
+        assert_eq!((report.verdict(), report.not_covered()), (Verdict::Passed, 1));
+        assert!(report.text().contains(&format!("NOT COVERED {only}: ")), "{}", report.text());
+        let named = report.requirements.not_covered;
+        assert!(requirement.is_none_or(|id| named.contains(id)), "{named:?}");
+    }
+}
+
+/// The owner's side of a gateway that gives no tokens that are bound to no key.
+struct Bound<'a>(Inside<'a>);
+
+impl Setup for Bound<'_> {
+    fn call(&self, command: Value) -> Pending<'_, Value, SetupError> {
+        if command["draft"]["bearer"] == true {
+            return Box::pin(std::future::ready(Err(SetupError::Refused("not here".to_owned()))));
+        }
+        self.0.call(command)
+    }
+}
+
+/// Whoever gives no bearer tokens need not: it passes, and what is particular of them is not declared.
+#[tokio::test]
+async fn a_gateway_without_bearer_tokens_passes() {
+    for (only, passes) in [("refused-bearer-tokens", false), ("subscriptions", true)] {
+        let world = World::new().await;
+        let (wire, setup) = (Inside(&world), Bound(Inside(&world)));
+        let limits = Limits { worlds: 1, only: Some(only), ..Limits::default() };
+        let random = Seeded::new(2);
+        let report =
+            probe::run(ORIGIN, &wire, Some(&setup), &*world.clock, &random, limits, &mut |_| {}).await;
+        assert_eq!(report.verdict(), Verdict::Passed, "{}", report.text());
+        let is_declared = !matches!(report.results[0].outcome, Outcome::NotDeclared(_));
+        assert_eq!(is_declared, passes, "{}", report.text());
     }
 }
 

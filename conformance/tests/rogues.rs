@@ -23,7 +23,7 @@ use support::front::{
     Front, HONEST, Memory, ProbesClock, Rogue, at, body, captured, draft, edit, forged, header, ignored,
     is_audit, is_letter, is_query, items, let_in, part, refused, rewrite, unhidden, widened,
 };
-use support::inside::with_log;
+use support::inside::{equipment, probed, probed_on, with_log};
 
 const POSSESSION: &str = "memory-exchange-possession";
 const CONFIDENTIALITY: &str = "memory-exchange-confidentiality";
@@ -528,6 +528,32 @@ fn rogues() -> Vec<Rogue> {
             answered: |_, r, reply| at("oap-key-handovers.json", r, reply, |list| list["handovers"] = json!([])), ..HONEST },
         Rogue { name: "shows a status list of before", meant: "status-list",
             answered: |m, r, reply| if r.path == "/oap/memory/status" { m.before(|b| b.path == r.path).unwrap_or(reply) } else { reply }, ..HONEST },
+        // Profiles of the owner's own, sanctions lists, the owner's log.
+        Rogue { name: "forgets the conditions of a profile of its owner's own", meant: "own-profiles",
+            answered: |m, r, reply| {
+                let own = reply.json()["projection_applied"]["profile"].as_str().is_some_and(|name| name.ends_with("probe_event.v1"));
+                items(r, reply, |item| {
+                    let whole = &draft(m, item)["content"]["structured"];
+                    if own && whole["entity_type"] == "oap.entity.calendar_event" && whole["title"].is_string() {
+                        item["content"]["structured"]["title"] = whole["title"].clone();
+                    }
+                })
+            }, ..HONEST },
+        Rogue { name: "forgets its sanctions lists", meant: "sanctions", owner: |_, c| ignored(c, "sanctions"), ..HONEST },
+        Rogue { name: "keeps from its owner what was answered", meant: "owners-log",
+            done: |done| done.map(|mut said| {
+                if let Some(receipts) = said["receipts"].as_array_mut() {
+                    receipts.retain(|receipt| receipt["action_id"] != "memory.query");
+                }
+                said
+            }), ..HONEST },
+        Rogue { name: "keeps from its owner what was taken back", meant: "owners-log",
+            done: |done| done.map(|mut said| {
+                if let Some(receipts) = said["receipts"].as_array_mut() {
+                    receipts.retain(|receipt| receipt["action_id"] != "memory.retract");
+                }
+                said
+            }), ..HONEST },
         Rogue { name: "says that it is locked down", meant: "lockdown", owner: |_, c| ignored(c, "lockdown"), ..HONEST },
         Rogue { name: "answers without TLS", meant: "tls-only", forbidden: || Ok(Some(let_in())), ..HONEST },
     ];
@@ -567,13 +593,23 @@ async fn missed(rogue: &Rogue) -> Option<String> {
     let store = oap_store::Store::in_memory(random.clone()).unwrap();
     let world = match meant {
         "own-log" | "witnessed-receipts" => with_log(store, random).await,
-        _ => World::on(store, oap_gateway::Config::default(), random).await,
+        _ => probed_on(store, oap_gateway::Config::default(), random, equipment()).await,
     };
     let clock = ProbesClock(&world, Mutex::new(Duration::ZERO));
     let front = Front::of(&world, rogue, &clock);
     // Worlds are much to ask: they are asked of those that nothing else is meant for.
-    let of_worlds = ["worlds", "worlds-over-time", "paired-fillings", "histories", "every-table", "gates"]
-        .contains(&meant);
+    let of_worlds = [
+        "worlds",
+        "worlds-over-time",
+        "paired-fillings",
+        "histories",
+        "every-table",
+        "gates",
+        "own-profiles",
+        "sanctions",
+        "owners-log",
+    ]
+    .contains(&meant);
     let worlds = if of_worlds { 3 } else { 0 };
     let only = probe::all().iter().map(|probe| probe.id).find(|id| *id == meant);
     let (random, limits) = (Seeded::new(7), Limits { worlds, only, ..Limits::default() });
@@ -644,7 +680,7 @@ fn the_faults_in_the_code_still_fit_it() {
 /// The front itself makes no difference.
 #[tokio::test]
 async fn the_honest_one_behind_the_front_is_not_caught() {
-    let world = World::new().await;
+    let world = probed(1, oap_gateway::Config::default(), equipment()).await;
     let clock = ProbesClock(&world, Mutex::new(Duration::ZERO));
     let front = Front::of(&world, &HONEST, &clock);
     let (random, limits) = (Seeded::new(7), Limits { worlds: 1, ..Limits::default() });

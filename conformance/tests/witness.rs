@@ -10,6 +10,7 @@ use oap_identity::outgoing::{Allowance, HttpClient, Method, Outgoing, Request as
 use oap_identity::random::Seeded;
 use oap_identity::{Clock, Timestamp};
 use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
@@ -39,9 +40,12 @@ struct Witness {
     _folder: tempfile::TempDir,
 }
 
+/// An edit of the witness: file, what it says, and what it says then.
+type Edit = (String, String, String);
+
 impl Witness {
-    /// Serves a copy of the witness, with these edits: file, what it says, and what it says then.
-    fn serve(python: &str, edits: &[(String, String, String)], model: bool) -> Self {
+    /// Serves a copy of the witness, with these edits.
+    fn serve(python: &str, edits: &[Edit], model: bool) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);
         copy(&Path::new(ROOT).join("conformance/witness"), &at("w"));
@@ -142,6 +146,10 @@ impl Setup for Witness {
     fn call(&self, command: Value) -> Pending<'_, Value, SetupError> {
         Box::pin(std::future::ready(self.owner(&command)))
     }
+
+    fn may_lock_down(&self) -> bool {
+        true
+    }
 }
 
 fn copy(from: &Path, to: &Path) {
@@ -163,7 +171,7 @@ struct Fault {
     model: bool,
     /// The seed of the run: worlds are begun with one that shows it, so that few are made.
     seed: u64,
-    edits: Vec<(String, String, String)>,
+    edits: Vec<Edit>,
 }
 
 fn faults() -> Vec<Fault> {
@@ -192,17 +200,100 @@ fn faults() -> Vec<Fault> {
         .collect()
 }
 
+/// What it leaves out (`conformance/witness/README.md`): pushes, subscriptions with their events, witnesses, its own log.
+const LEFT: [&str; 5] = ["FE-9", "FE-10", "FE-11", "FE-12", "FE-13"];
+
+/// Seeds of the witness, each with a world or two.
+const SEEDS: u64 = 8;
+
+/// All probes of a seed, none of which fails or is left out but for what is said to be.
+fn passes(witness: &Witness, seed: u64) {
+    let report = witness.probed(seed, Limits { worlds: 1 + seed % 2, ..Limits::default() });
+    assert_eq!(report.verdict(), Verdict::Passed, "seed {seed}:\n{}", report.text());
+    let left: Vec<&str> = report.requirements.not_declared.iter().map(String::as_str).collect();
+    assert_eq!(left, BTreeSet::from(LEFT).into_iter().collect::<Vec<_>>());
+    assert_eq!(report.not_covered(), 0, "{}", report.text());
+}
+
 #[test]
 #[ignore = "needs a Python with cryptography"]
 fn the_witness_fails_no_probe() {
     let python = python();
-    let witness = Witness::serve(&python, &[], false);
-    let report = witness.probed(11, Limits { worlds: 1, ..Limits::default() });
-    assert!(report.failures().is_empty(), "{}", report.text());
-    assert_eq!(report.skipped(), 0, "{}", report.text());
-    // What it may leave out is what it is said to leave out.
-    let left = &report.requirements.not_declared;
-    assert!(left.iter().all(|id| id.starts_with("FE-") || id == "CO-30"), "{left:?}");
+    let seeds = std::env::var("OAP_PROBE_SEEDS").ok().and_then(|n| n.parse().ok()).unwrap_or(SEEDS);
+    let left = Mutex::new(11..11 + seeds);
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                loop {
+                    let Some(seed) = left.lock().unwrap().next() else { break };
+                    // One of a seed of its own each: it would find the items of before.
+                    passes(&Witness::serve(&python, &[], false), seed);
+                }
+            });
+        }
+    });
+}
+
+/// Where it is, what it allows and what it has are those of its manifest: a gateway with other paths, limits and profiles passes.
+#[test]
+#[ignore = "needs a Python with cryptography"]
+fn a_witness_with_other_paths_passes() {
+    let edit = |file: &str, was: &str, is: &str| (format!("witness/{file}"), was.to_owned(), is.to_owned());
+    let mut edits = vec![
+        edit("house.py", "belief_threshold: float = 0.5", "belief_threshold: float = 0.7"),
+        edit("house.py", "= 10_000, 180, 100", "= 8, 2, 100"),
+        edit("published.py", "profiles = [*HASHES, *OWN]", "profiles = [*list(HASHES)[2:], *OWN]"),
+        edit("exchange.py", "/oap/memory/status", "/revoked"),
+        edit("owner.py", "/oap/memory/status", "/revoked"),
+        edit("wire.py", "\"/oap/memory/status\": self", "\"/revoked\": self"),
+        edit("wire.py", "_ALWAYS = {", "_ALWAYS = {\"/revoked\", "),
+        edit(
+            "published.py",
+            "\"OAPRevocationStatus\": \"/oap/memory/status\"",
+            "\"OAPRevocationStatus\": \"/revoked\"",
+        ),
+        edit(
+            "published.py",
+            "\"revocation_status_url\": f\"{origin}/oap/memory/status\"",
+            "\"revocation_status_url\": f\"{origin}/revoked\"",
+        ),
+        edit(
+            "published.py",
+            "\"revocation\": f\"{origin}/oap/memory/status\"",
+            "\"revocation\": f\"{origin}/revoked\"",
+        ),
+        edit(
+            "published.py",
+            "\"sub\": f\"{house.origin}/oap/memory/status\"",
+            "\"sub\": f\"{house.origin}/revoked\"",
+        ),
+        edit("wire.py", "\"/oap/memory/grant\": lambda", "\"/let/me/in\": lambda"),
+        edit("wire.py", "(\"/oap/memory/grant/\", ", "(\"/let/me/in/\", "),
+    ];
+    for (route, was, is) in
+        [("query", "query", "ask"), ("export", "export", "take/all"), ("letter", "letter", "mail")]
+    {
+        let above = if route == "letter" { "/oap/peer" } else { "/oap/memory" };
+        let handler = format!("\"{above}/{was}\": ");
+        edits.push(edit("wire.py", &handler, &format!("\"/{is}\": ")));
+    }
+    edits.push(edit(
+        "published.py",
+        "\"query\": f\"{origin}/oap/memory/query\"",
+        "\"query\": f\"{origin}/ask\"",
+    ));
+    edits.push(edit(
+        "published.py",
+        "\"grant\": f\"{origin}/oap/memory/grant\"",
+        "\"grant\": f\"{origin}/let/me/in\"",
+    ));
+    edits.push(edit(
+        "published.py",
+        "\"export\": f\"{origin}/oap/memory/export\"",
+        "\"export\": f\"{origin}/take/all\"",
+    ));
+    edits.push(edit("published.py", "{origin}/oap/peer/letter", "{origin}/mail"));
+    passes(&Witness::serve(&python(), &edits, false), 12);
 }
 
 /// With a model of embeddings what it says of vectors, and what it finds by them, is as it must be too.
@@ -255,4 +346,60 @@ fn each_fault_in_the_witness_is_caught_by_the_probe_meant_for_it() {
     });
     let missed = missed.into_inner().unwrap();
     assert!(missed.is_empty(), "{missed:#?}");
+}
+
+/// Of these faults those that fit together, signatures first: the text that each replaces still stands once.
+fn fitting(faults: &[Fault]) -> Vec<&Fault> {
+    let mut texts: BTreeMap<String, String> = BTreeMap::new();
+    let mut fit = Vec::new();
+    let (signatures, others): (Vec<_>, Vec<_>) =
+        faults.iter().partition(|fault| fault.name.contains("signature of"));
+    for fault in signatures.into_iter().chain(others) {
+        let mut tried = texts.clone();
+        let stands = fault.edits.iter().all(|(file, was, is)| {
+            let read =
+                || std::fs::read_to_string(Path::new(ROOT).join("conformance/witness").join(file)).unwrap();
+            let text = tried.entry(file.clone()).or_insert_with(read);
+            let once = text.matches(was.as_str()).count() == 1;
+            *text = text.replace(was.as_str(), is);
+            once
+        });
+        if stands {
+            texts = tried;
+            fit.push(fault);
+        }
+    }
+    fit
+}
+
+/// What every probe that has a grant issued meets first, so that it would hide all else.
+const AT_ONCE: [&str; 1] = ["a grant is signed for more items than were drafted"];
+
+/// A gateway with all faults at once does not pass, and one fault does not hide the others from the probes.
+#[test]
+#[ignore = "needs a Python with cryptography"]
+fn a_gateway_with_all_faults_at_once_fails() {
+    let mut faults = faults();
+    faults.retain(|fault| !AT_ONCE.contains(&fault.name.as_str()));
+    let fit = fitting(&faults);
+    let names: BTreeSet<&str> = fit.iter().map(|fault| fault.name.as_str()).collect();
+    for unchecked in
+        ["the signature of a token", "the signature of a DPoP proof", "the signature of a grantee's proof"]
+    {
+        assert!(names.contains(format!("{unchecked} is not checked").as_str()), "{unchecked}");
+    }
+    let edits: Vec<_> = fit.iter().flat_map(|fault| fault.edits.clone()).collect();
+    let witness = Witness::serve(&python(), &edits, true);
+    let report = witness.probed(7, Limits { worlds: 1, ..Limits::default() });
+    assert_eq!(report.verdict(), Verdict::Failed, "{}", report.text());
+    let failed: BTreeSet<&str> = report.failures().into_iter().map(|result| result.id.as_str()).collect();
+    let meant: BTreeSet<&str> = fit.iter().map(|fault| fault.meant).collect();
+    println!(
+        "{} of {} faults at once; failed: {failed:?}; not: {:?}",
+        fit.len(),
+        faults.len(),
+        &meant - &failed
+    );
+    assert!(meant.is_subset(&failed), "{}", report.text());
+    assert!(!report.text().contains("a fault of the gateway"), "{}", report.text());
 }

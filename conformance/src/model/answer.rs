@@ -95,9 +95,9 @@ impl Model {
             return self.refuse(refusal);
         }
         let mut answer = self.expected(&chain, &query, &view, page);
-        // Of the owner's own profiles what was shown before.
-        let shown = || spent.redacted.get(&(grant.profile.clone(), grant.level)).copied();
-        answer.redacted_field_count = Table::redacted(&grant.profile, grant.level).or_else(shown);
+        let own = || self.profiles.iter().find(|own| own.name == grant.profile);
+        let own = || own().map(|own| own.redacted(grant.level));
+        answer.redacted_field_count = Table::redacted(&grant.profile, grant.level).or_else(own);
         answer.signed_by = self.signs();
         answer.refers = self.refers(query.include_embeddings, grant.embedding_access, grant.level);
         if answer.redacted_field_count.is_some() {

@@ -28,8 +28,6 @@ pub struct Disclosed {
     pub(super) cursors: BTreeMap<String, Walk>,
     /// The receipts of the answers.
     pub(super) receipts: Vec<Value>,
-    /// By profile and level: `redacted_field_count`.
-    pub(super) redacted: BTreeMap<(String, u8), u64>,
 }
 
 /// What was answered up to a cursor.
@@ -50,10 +48,6 @@ impl Disclosed {
         let chain = model.chain(grant_id);
         let items = answer["items"].as_array().map(Vec::as_slice).unwrap_or_default();
         let Some(grant) = chain.first() else { return };
-        let count = &answer["projection_applied"]["redacted_field_count"];
-        if let Some(count) = count.as_u64() {
-            self.redacted.entry((grant.profile.clone(), grant.level)).or_insert(count);
-        }
         self.note(&chain, items);
         if answer["receipt"]["receipt_id"].is_string() {
             self.receipts.push(answer["receipt"].clone());

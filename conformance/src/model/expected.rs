@@ -80,7 +80,7 @@ pub struct ExpectedAnswer {
     pub listing: bool,
     /// `projection_applied`, but for `redacted_field_count`.
     pub projection_applied: BTreeMap<String, Value>,
-    /// `redacted_field_count`: of a built-in profile as the protocol counts it, of another one as an answer at its level has shown it.
+    /// `redacted_field_count`, where the profile is known.
     pub redacted_field_count: Option<u64>,
     pub receipt: ExpectedReceipt,
     /// The id of the key that signs answer and receipt, where it is known.

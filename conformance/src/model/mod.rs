@@ -274,6 +274,11 @@ impl Model {
         self.gates.sanctions.insert(list.to_owned(), named.iter().cloned().collect());
     }
 
+    /// A sanctions list is not at hand any more.
+    pub fn unscreened(&mut self, list: &str) {
+        self.gates.sanctions.remove(list);
+    }
+
     /// A grant and those that it was made from, its first one last. Empty where one of them is not known.
     fn chain(&self, grant_id: &str) -> Vec<&Grant> {
         let mut chain: Vec<&Grant> = self.grants.get(grant_id).into_iter().collect();

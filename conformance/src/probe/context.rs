@@ -11,6 +11,7 @@ use super::forms;
 use super::wire::{Forbidden, Refused, Reply, Request, Setup, SetupError, Wire};
 use super::{Failed, Limits};
 use crate::model::Model;
+use crate::world::whole_name;
 use oap_identity::{Clock, Did, DidDocument, Random, Signer, Timestamp, random};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -50,6 +51,8 @@ struct State {
     deviations: BTreeSet<String>,
     /// How often each rule of the model and each condition decided something.
     decided: BTreeMap<String, u64>,
+    /// Profiles that the owner's side put there since the manifest was read.
+    profiles: BTreeSet<String>,
 }
 
 /// How far a reply is read.
@@ -137,6 +140,19 @@ impl<'a> Context<'a> {
     #[must_use]
     pub const fn declared(&self) -> &Declared {
         &self.declared
+    }
+
+    /// Whether a grant may name this profile.
+    #[must_use]
+    pub fn has_profile(&self, name: &str) -> bool {
+        let more = || self.state.lock().unwrap_or_else(PoisonError::into_inner).profiles.contains(name);
+        self.declared.has_profile(name) || more()
+    }
+
+    /// The manifest names this profile now.
+    pub fn found_profile(&self, name: &str) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.profiles.insert(name.to_owned());
     }
 
     /// The path of an endpoint, as the manifest has it.
@@ -371,6 +387,15 @@ impl<'a> Context<'a> {
         }
     }
 
+    /// Runs a command that an owner's side need not have.
+    ///
+    /// # Errors
+    /// As [`Context::try_owner`]; [`Failed::NotCovered`] where it is refused.
+    pub async fn covered(&self, command: Value) -> Result<Value, Failed> {
+        let done = self.try_owner(command).await?;
+        done.map_err(|Refused(why)| Failed::NotCovered(format!("the owner's side: {why}")))
+    }
+
     /// Puts items in, each with the [`TAG`] of a run; their ids.
     ///
     /// # Errors
@@ -382,14 +407,20 @@ impl<'a> Context<'a> {
         Ok(ids.iter().filter_map(|id| id.as_str().map(str::to_owned)).collect())
     }
 
-    /// A draft of a grant over one label, as probes want it: a month, fifty items, or what the manifest allows; the default profile.
+    /// A draft of a grant over one label, as probes want it: a month, fifty items, or what the manifest allows; a profile that it names.
     #[must_use]
     pub fn draft(&self, grantee: &Signer, label: &str, level: u8) -> Value {
         json!({
             "grantee": grantee.did(), "purpose": PURPOSE, "filter": {"labels_any": [label]},
             "max_items": self.declared.max_items.min(50), "expires_at": self.clock.now().plus(self.declared.life()),
-            "redaction_profile": "oap.profile.projection.memory.v1", "trust_level": level,
+            "redaction_profile": self.profile(), "trust_level": level,
         })
+    }
+
+    /// The profile of such a draft. Where the manifest names none that will do it is one that it does not name, and nobody issues that.
+    #[must_use]
+    pub fn profile(&self) -> String {
+        self.declared.general().unwrap_or_else(|| whole_name("memory"))
     }
 
     /// The gateway's clock is taken to be this one, give or take five minutes.
@@ -415,10 +446,13 @@ impl<'a> Context<'a> {
     /// The worlds of the run, by their seeds.
     ///
     /// # Errors
-    /// [`Failed::Skipped`] where the run has none.
+    /// [`Failed::Skipped`] where the run has none, or none of the profiles that its grants have.
     pub fn worlds(&self) -> Result<std::ops::Range<u64>, Failed> {
         if self.limits.worlds == 0 {
             return Err(Failed::Skipped("the run has no worlds".to_owned()));
+        }
+        if self.declared.general().is_none() && !self.declared.has_profile(&whole_name("full")) {
+            return Err(Failed::Skipped("the manifest names none of the protocol's profiles".to_owned()));
         }
         // Far below the end, so that there are so many behind it.
         let first = u64::from(u32::from_le_bytes(random::bytes(self.random)));

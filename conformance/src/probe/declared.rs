@@ -1,5 +1,6 @@
 //! What a gateway declares of itself in its memory manifest: nothing that is asked of it goes beyond.
 
+use crate::world::{GENERAL, whole_name};
 use serde_json::Value;
 use std::time::Duration;
 
@@ -128,6 +129,12 @@ impl Declared {
         self.profiles.as_ref().is_none_or(|all| all.iter().any(|known| known == name))
     }
 
+    /// The profile of grants that are not about profiles: the first of [`GENERAL`] that the manifest names; `None` where it names others alone.
+    #[must_use]
+    pub fn general(&self) -> Option<String> {
+        GENERAL.into_iter().map(whole_name).find(|name| self.has_profile(name))
+    }
+
     /// How long the grants of probes live: a month, or what is allowed.
     #[must_use]
     pub fn life(&self) -> Duration {
@@ -160,5 +167,10 @@ mod tests {
         assert!(declared.has_profile("a") && !declared.has_profile("b"));
         assert_eq!(declared.life(), Duration::from_secs(2 * 86_400 - 600));
         assert!(Declared::default().has_profile("b"));
+        assert_eq!(declared.general(), None);
+        let manifest =
+            json!({"memory_exchange": {"supported_redaction_profiles": ["oap.profile.projection.task.v1"]}});
+        assert_eq!(Declared::of(&manifest, "").general().as_deref(), Some("oap.profile.projection.task.v1"));
+        assert_eq!(Declared::default().general().as_deref(), Some("oap.profile.projection.memory.v1"));
     }
 }

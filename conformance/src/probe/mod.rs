@@ -41,6 +41,8 @@ pub enum Failed {
     Skipped(String),
     /// The gateway does not offer what is probed.
     NotDeclared(String),
+    /// The owner's side has no command for what is probed.
+    NotCovered(String),
 }
 
 /// One probe.
@@ -142,12 +144,12 @@ pub async fn run(
         let number = u64::from_le_bytes(bytes(random));
         probes.swap(last, usize::try_from(number % (last as u64 + 1)).unwrap_or(0));
     }
-    // What every reply must have is judged once all of them came.
-    probes.sort_by_key(|probe| probe.id == probes::FORMS);
+    // A lockdown ends the grants of all others. What every reply must have is judged once all of them came.
+    probes.sort_by_key(|probe| probes::LAST.iter().position(|last| *last == probe.id));
     let mut context = Context::new(origin, wire, setup, clock, random, limits);
     context.learn().await;
-    // Where the clock is set waiting costs nothing; and a lockdown would end the grants of those that wait.
-    let is_abreast = !wire.sets_clock() && !context.may_lock_down();
+    // Where the clock is set waiting costs nothing.
+    let is_abreast = !wire.sets_clock();
     let (told, ended) = (Mutex::new(told), Mutex::new(BTreeMap::new()));
     let end = |place: usize, result: report::Result| {
         let mut told = told.lock().unwrap_or_else(PoisonError::into_inner);
@@ -156,7 +158,7 @@ pub async fn run(
         ended.lock().unwrap_or_else(PoisonError::into_inner).insert(place, result);
     };
     let (last, probes): (Vec<_>, Vec<_>) =
-        probes.into_iter().enumerate().partition(|(_, probe)| probe.id == probes::FORMS);
+        probes.into_iter().enumerate().partition(|(_, probe)| probes::LAST.contains(&probe.id));
     let (waiting, others): (Vec<_>, Vec<_>) =
         probes.into_iter().partition(|(_, probe)| is_abreast && probe.waits);
     let drawn: Vec<_> = waiting.iter().map(|_| Seeded::new(u64::from_le_bytes(bytes(random)))).collect();

@@ -33,6 +33,9 @@ pub enum Outcome {
     /// Of something that nobody need have, and that this gateway does not offer.
     #[serde(rename = "not_declared")]
     NotDeclared(String),
+    /// Of something that the owner's side has no command for: nothing is known of it.
+    #[serde(rename = "not_covered")]
+    NotCovered(String),
 }
 
 impl Outcome {
@@ -41,6 +44,7 @@ impl Outcome {
             Ok(()) => Self::Passed,
             Err(super::Failed::Skipped(why)) => Self::Skipped(why),
             Err(super::Failed::NotDeclared(why)) => Self::NotDeclared(why),
+            Err(super::Failed::NotCovered(why)) => Self::NotCovered(why),
             Err(super::Failed::Wrong(why)) => Self::Failed(why),
         }
     }
@@ -50,7 +54,7 @@ impl Outcome {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
-    /// Every probe was made, and passed, but for those of what the gateway does not offer.
+    /// Every probe was made, and passed, but for those of what the gateway does not offer, or what its owner's side has no command for.
     Passed,
     /// Something was not made, and nothing that was failed: nobody knows.
     Incomplete,
@@ -102,6 +106,8 @@ pub struct Looked {
     pub looked_at: BTreeMap<String, usize>,
     /// Those of what the gateway does not offer: no probe that names them was made, and none was skipped.
     pub not_declared: BTreeSet<String>,
+    /// Those of what the owner's side has no command for: the same.
+    pub not_covered: BTreeSet<String>,
 }
 
 impl Looked {
@@ -109,7 +115,7 @@ impl Looked {
     #[must_use]
     pub fn of(results: &[Result]) -> Self {
         let (mut looked_at, mut not_declared) = (BTreeMap::new(), BTreeSet::new());
-        let mut skipped = BTreeSet::new();
+        let (mut not_covered, mut skipped) = (BTreeSet::new(), BTreeSet::new());
         for result in results {
             for id in &result.checks {
                 match result.outcome {
@@ -122,28 +128,38 @@ impl Looked {
                     Outcome::NotDeclared(_) => {
                         not_declared.insert(id.clone());
                     }
+                    Outcome::NotCovered(_) => {
+                        not_covered.insert(id.clone());
+                    }
                 }
             }
         }
-        not_declared.retain(|id| !looked_at.contains_key(id) && !skipped.contains(id));
-        Self { looked_at, not_declared }
+        not_covered.retain(|id| !looked_at.contains_key(id) && !skipped.contains(id));
+        not_declared
+            .retain(|id| !looked_at.contains_key(id) && !skipped.contains(id) && !not_covered.contains(id));
+        Self { looked_at, not_declared, not_covered }
     }
 
     /// Requirements that can be seen from outside, are of what the gateway offers, and were not looked at.
     #[must_use]
     pub fn never(&self) -> BTreeSet<&'static str> {
         let seen = requirements::ALL.iter().filter(|requirement| requirement.unseen.is_none());
-        let is_known = |id: &&str| self.looked_at.contains_key(*id) || self.not_declared.contains(*id);
+        let is_known = |id: &&str| {
+            self.looked_at.contains_key(*id)
+                || self.not_declared.contains(*id)
+                || self.not_covered.contains(*id)
+        };
         seen.map(|requirement| requirement.id).filter(|id| !is_known(id)).collect()
     }
 }
 
 impl Serialize for Looked {
     fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
-        let mut looked = serializer.serialize_struct("Looked", 4)?;
+        let mut looked = serializer.serialize_struct("Looked", 5)?;
         looked.serialize_field("of", &requirements::ALL.len())?;
         looked.serialize_field("looked_at", &self.looked_at)?;
         looked.serialize_field("not_declared", &self.not_declared)?;
+        looked.serialize_field("not_covered", &self.not_covered)?;
         looked.serialize_field("never", &self.never())?;
         looked.end()
     }
@@ -215,6 +231,12 @@ impl Report {
         self.count(|o| matches!(o, Outcome::NotDeclared(_)))
     }
 
+    /// How many probes are of what the owner's side has no command for.
+    #[must_use]
+    pub fn not_covered(&self) -> usize {
+        self.count(|o| matches!(o, Outcome::NotCovered(_)))
+    }
+
     fn count(&self, wanted: fn(&Outcome) -> bool) -> usize {
         self.results.iter().filter(|result| wanted(&result.outcome)).count()
     }
@@ -239,6 +261,9 @@ impl Report {
                 Outcome::NotDeclared(why) => {
                     text.push_str(&format!("not declared {}: {why}\n", result.id));
                 }
+                Outcome::NotCovered(why) => {
+                    text.push_str(&format!("NOT COVERED {}: {why}\n", result.id));
+                }
                 Outcome::Passed | Outcome::Failed(_) => {}
             }
         }
@@ -258,19 +283,22 @@ impl Report {
             let ids: Vec<&str> = never.into_iter().collect();
             text.push_str(&format!("requirements that were never looked at: {}\n", ids.join(", ")));
         }
-        if !self.requirements.not_declared.is_empty() {
-            let ids: Vec<&str> = self.requirements.not_declared.iter().map(String::as_str).collect();
-            text.push_str(&format!(
-                "requirements of what it does not offer, or is not asked for here: {}\n",
-                ids.join(", ")
-            ));
+        for (what, ids) in [
+            ("of what it does not offer", &self.requirements.not_declared),
+            ("that are NOT COVERED, for the owner's side has no command", &self.requirements.not_covered),
+        ] {
+            if !ids.is_empty() {
+                let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
+                text.push_str(&format!("requirements {what}: {}\n", ids.join(", ")));
+            }
         }
         text.push_str(&format!(
-            "{} passed, {} failed, {} skipped, {} not declared; {} requests to {}\n",
+            "{} passed, {} failed, {} skipped, {} not declared, {} not covered; {} requests to {}\n",
             self.count(|o| *o == Outcome::Passed),
             self.count(|o| matches!(o, Outcome::Failed(_))),
             self.skipped(),
             self.not_declared(),
+            self.not_covered(),
             self.requests,
             self.gateway
         ));
@@ -287,7 +315,7 @@ impl Report {
             "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"oap-memory\" tests=\"{}\" failures=\"{}\" skipped=\"{}\">\n",
             self.results.len(),
             self.count(|o| matches!(o, Outcome::Failed(_))),
-            self.skipped() + self.not_declared(),
+            self.skipped() + self.not_declared() + self.not_covered(),
         );
         for result in &self.results {
             let name = escape(&result.id);
@@ -302,6 +330,9 @@ impl Report {
                 Outcome::Skipped(why) => format!("<skipped message=\"{}\"/>", escape(why)),
                 Outcome::NotDeclared(why) => {
                     format!("<skipped message=\"not declared: {}\"/>", escape(why))
+                }
+                Outcome::NotCovered(why) => {
+                    format!("<skipped message=\"not covered: {}\"/>", escape(why))
                 }
             };
             xml.push_str(&format!(
@@ -371,13 +402,16 @@ mod tests {
             got: String::new(),
         };
         let not_declared = || Outcome::NotDeclared(String::new());
+        let not_covered = || Outcome::NotCovered(String::new());
         let results = [
             result(&["FE-1", "FE-2", "FE-3"], not_declared()),
             result(&["FE-2"], Outcome::Passed),
             result(&["FE-3", "FE-4"], Outcome::Skipped(String::new())),
+            result(&["FE-2", "FE-4", "CO-30"], not_covered()),
         ];
         let looked = Looked::of(&results);
         assert_eq!(looked.not_declared, BTreeSet::from(["FE-1".to_owned()]));
+        assert_eq!(looked.not_covered, BTreeSet::from(["CO-30".to_owned()]));
         assert_eq!(looked.looked_at, BTreeMap::from([("FE-2".to_owned(), 2)]));
         let never = looked.never();
         assert!(never.is_superset(&BTreeSet::from(["FE-3", "FE-4"])));
@@ -390,10 +424,10 @@ mod tests {
             rules: Rules::default(),
             requirements: looked,
         };
+        let text = report.text();
+        assert!(text.contains("requirements of what it does not offer: FE-1\n"));
         assert!(
-            report
-                .text()
-                .contains("requirements of what it does not offer, or is not asked for here: FE-1\n")
+            text.contains("requirements that are NOT COVERED, for the owner's side has no command: CO-30\n")
         );
     }
 

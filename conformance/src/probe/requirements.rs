@@ -317,7 +317,7 @@ pub const ALL: &[Requirement] = &[
         "CH-07",
         "RFC 0016 4.2",
         "the user has the Decision Records",
-        "the owner's log is no command of the owner's side; those of grantees are CO-26",
+        "what the owner's log names them by is looked at; a record itself is no command of the owner's side",
     ),
     unseen(
         "CH-08",
@@ -349,12 +349,7 @@ pub const ALL: &[Requirement] = &[
     unseen("CF-06", "RFC 0019 6", "consumers verify before they act", "of a consumer"),
     unseen("CF-07", "RFC 0019 7.1", "L4 and L5 have witnesses", "not claimed"),
     unseen("ST-01", "RFC 0023 3.1", "put, get, delete, query, subscribe, export, import", "not declared"),
-    unseen(
-        "ST-02",
-        "RFC 0023 3.2",
-        "every mutation has a receipt",
-        "the owner's log is no command of the owner's side",
-    ),
+    seen("ST-02", "RFC 0023 3.2", "every mutation has a receipt"),
     seen("ST-03", "RFC 0023 3.3", "tags are never stripped, derivations cite their source"),
     unseen(
         "ST-04",

@@ -124,14 +124,19 @@ pub trait Wire: Send + Sync {
 /// | `bridge` | `draft`: from_scope, to_scope, data_categories, valid_until | `bridge` |
 /// | `unbridge` | `bridge_id` | |
 /// | `consent` | `grant_id` | |
-/// | `lockdown`, `lift` | | only where [`Setup::may_lock_down`] |
+/// | `profile` | `profile`: a document of protocol section 7, which grants can name from now on | |
+/// | `sanctions` | `list`; `named`: DIDs, or null where it is not at hand; from the next context on | |
+/// | `audit` | `asked`: the parameters of the owner's log by their names | `receipts` |
+/// | `lockdown`, `unlock` | | only where [`Setup::may_lock_down`] |
+///
+/// An owner's side need not have the last five: where one of them is refused, what is looked at by it is not covered.
 ///
 /// A command that the gateway refuses is [`SetupError::Refused`].
 pub trait Setup: Send + Sync {
     /// Runs a command.
     fn call(&self, command: Value) -> Pending<'_, Value, SetupError>;
 
-    /// Whether a lockdown may be tried: it ends every grant that there is, and so is for gateways that were made to be probed.
+    /// Whether a lockdown may be asked for: it ends every grant that there is, and so is for gateways that were made to be probed.
     fn may_lock_down(&self) -> bool {
         false
     }

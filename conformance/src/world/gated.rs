@@ -4,7 +4,7 @@ use super::chance::Chance;
 use super::grant::Grant;
 use super::item::{self, Common, Item};
 use super::text::VOCABULARY;
-use super::{Setting, World};
+use super::{Setting, World, whole_name};
 use oap_identity::Timestamp;
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -39,6 +39,13 @@ pub enum Step {
     Grant(usize),
     /// The owner consents to a grant.
     Consent(usize),
+    /// A sanctions list is at hand from the next context on, or is not any more.
+    Sanctions {
+        /// Which one, as `oap-ccc.schema.json` calls it.
+        list: &'static str,
+        /// Whom it names.
+        named: Option<Vec<String>>,
+    },
     /// The grantee of a grant asks for everything, and for its export.
     Ask(usize),
     /// The grantee of a grant asks for the first item of a listing.
@@ -79,8 +86,8 @@ struct Names {
 /// What is tried.
 struct Case {
     what: &'static str,
-    /// `x` of `oap.profile.projection.x.v1`.
-    profile: &'static str,
+    /// `x` of `oap.profile.projection.x.v1`; where it says nothing, one of those that the gateway has.
+    profile: Option<&'static str>,
     level: u8,
     /// Whether the grant is over two scopes.
     across: bool,
@@ -88,7 +95,7 @@ struct Case {
 }
 
 const fn within(what: &'static str, make: fn(&Names) -> Vec<Step>) -> Case {
-    Case { what, profile: "memory", level: 3, across: false, make }
+    Case { what, profile: None, level: 3, across: false, make }
 }
 
 const fn across(what: &'static str, make: fn(&Names) -> Vec<Step>) -> Case {
@@ -257,7 +264,7 @@ const CASES: &[Case] = &[
         ..within("health in therapy, of nobody that is named", |n| class(n, "therapeutic_privilege"))
     },
     Case {
-        profile: "task",
+        profile: Some("task"),
         level: 2,
         ..within("health under a profile of structured content", |n| class(n, "medical_confidentiality"))
     },
@@ -313,15 +320,56 @@ const CASES: &[Case] = &[
     }),
 ];
 
+fn list(named: Option<&[&str]>) -> Step {
+    Step::Sanctions { list: LIST, named: named.map(|all| all.iter().map(|one| (*one).to_owned()).collect()) }
+}
+
+/// A list that the probes have set.
+pub const LIST: &str = "uk_ofsi";
+
+/// What sanctions lists stop. Each ends without one.
+const SCREENED: &[Case] = &[
+    within("a sanctions list that is not there", |n| {
+        let screened = || context(&n.own, json!({"sanctions_screening": [LIST]}));
+        let mut steps = vec![list(None), Step::Grant(0), Step::Ask(0), screened(), Step::Ask(0)];
+        steps.extend([Step::Consent(0), Step::Ask(0)]);
+        // It is there now, and names somebody else.
+        steps.extend([list(Some(&[OTHER])), screened(), Step::Ask(0), list(None), screened(), Step::Ask(0)]);
+        steps
+    }),
+    within("a sanctions list before the grantee, and before whom it passed its grant on to", |n| {
+        let screened = || context(&n.own, json!({"sanctions_screening": [LIST]}));
+        let mut steps = vec![list(Some(&[OTHER])), Step::Grant(0), Step::Grant(1), screened()];
+        steps.extend([Step::Ask(0), Step::Ask(1), list(Some(&[OTHER, SECOND_GRANTEE])), screened()]);
+        steps.extend([Step::Ask(0), Step::Ask(1), list(Some(&[FIRST_GRANTEE])), screened()]);
+        steps.extend([Step::Ask(0), Step::Ask(1), Step::Consent(0), Step::Ask(0)]);
+        steps.extend([list(None), screened(), Step::Ask(0)]);
+        steps
+    }),
+];
+
 /// The worlds of a seed, each in scopes of its own: those whose profile the gateway has.
 #[must_use]
 pub fn worlds(seed: u64, setting: &Setting) -> Vec<Gated> {
-    let mut chance = Chance::new(seed);
-    let known = CASES.iter().filter(|case| setting.has_profile(case.profile));
-    known.map(|case| one(seed, setting, &mut chance, case)).collect()
+    of_cases(CASES, seed, setting)
 }
 
-fn one(seed: u64, setting: &Setting, chance: &mut Chance, case: &Case) -> Gated {
+/// The same, of sanctions lists.
+#[must_use]
+pub fn screened(seed: u64, setting: &Setting) -> Vec<Gated> {
+    of_cases(SCREENED, seed, setting)
+}
+
+fn of_cases(cases: &[Case], seed: u64, setting: &Setting) -> Vec<Gated> {
+    let mut chance = Chance::new(seed);
+    let known = cases.iter().filter_map(|case| {
+        let profile = case.profile.filter(|name| setting.has_profile(name));
+        Some((case, if case.profile.is_some() { profile } else { setting.general() }?))
+    });
+    known.map(|(case, profile)| one(seed, setting, &mut chance, case, profile)).collect()
+}
+
+fn one(seed: u64, setting: &Setting, chance: &mut Chance, case: &Case, profile: &str) -> Gated {
     let subject = format!("urn:entity:{}", chance.canary());
     let names = Names {
         own: format!("w{}", chance.canary()),
@@ -359,7 +407,7 @@ fn one(seed: u64, setting: &Setting, chance: &mut Chance, case: &Case) -> Gated 
     let mut draft = json!({
         "scope": names.own, "purpose": "a look past the gates", "max_items": setting.max_items.min(50),
         "expires_at": setting.now.plus(Duration::from_secs(86_400 - 600)), "operations": ["query", "export"],
-        "redaction_profile": format!("oap.profile.projection.{}.v1", case.profile), "trust_level": case.level,
+        "redaction_profile": whole_name(profile), "trust_level": case.level,
         "embedding_access": case.level == 4, "delegable": {"max_depth": 1},
     });
     draft["filter"] = if case.across { json!({"scopes": [names.own, names.other]}) } else { json!({}) };

@@ -1,8 +1,8 @@
 //! Drafts of grants: every level of every profile, every member of a filter alone and with others, and grants made from them.
 
-use super::Setting;
 use super::chance::Chance;
 use super::item::Common;
+use super::{Setting, whole_name};
 use oap_identity::Timestamp;
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -75,12 +75,15 @@ const ISSUED: usize = 7;
 pub(super) fn all(chance: &mut Chance, seed: u64, setting: &Setting, common: &Common) -> Vec<Grant> {
     let turn = usize::try_from(seed % 1_000_003).unwrap_or(0);
     let known: Vec<(&str, u8)> = SHOWN.into_iter().filter(|(name, _)| setting.has_profile(name)).collect();
+    if known.is_empty() {
+        return Vec::new();
+    }
     let mut grants: Vec<Grant> = (0..ISSUED)
         .map(|n| {
             let number = turn * ISSUED + n;
             let (profile, level) = known[number % known.len()];
             let mut draft = issued(chance, setting, common, n);
-            draft["redaction_profile"] = json!(format!("oap.profile.projection.{profile}.v1"));
+            draft["redaction_profile"] = json!(whole_name(profile));
             draft["trust_level"] = json!(level);
             let mut filter = json!({});
             let more = [0, 0, 1, 2][chance.deal("fields", 4)];

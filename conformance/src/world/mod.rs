@@ -14,6 +14,7 @@ pub mod gated;
 mod grant;
 mod history;
 mod item;
+mod own;
 mod planted;
 mod query;
 mod search;
@@ -25,6 +26,7 @@ pub use chance::WORD;
 pub use grant::Grant;
 pub use history::{History, ScriptError, Step};
 pub use item::Item;
+pub use own::{OWN, read_profile};
 pub use planted::{Planted, Span, leaves};
 pub use search::{Canaries, Found};
 pub use text::{CLASSES, VOCABULARY};
@@ -78,9 +80,23 @@ impl Setting {
     }
 
     fn has_profile(&self, name: &str) -> bool {
-        let whole = format!("oap.profile.projection.{name}.v1");
-        self.profiles.is_empty() || self.profiles.contains(&whole)
+        self.profiles.is_empty() || self.profiles.contains(&whole_name(name))
     }
+
+    /// The profile of grants that are not about profiles, `x` of `oap.profile.projection.x.v1`; `None` where it has none of [`GENERAL`].
+    fn general(&self) -> Option<&'static str> {
+        GENERAL.into_iter().find(|name| self.has_profile(name))
+    }
+}
+
+/// Profiles of every trust level under which whatever is no entity of theirs is shown alike (protocol section 7), `x` of
+/// `oap.profile.projection.x.v1`: those that grants name first.
+pub const GENERAL: [&str; 4] = ["memory", "contact", "calendar_event", "task"];
+
+/// The whole name of a profile of the protocol.
+#[must_use]
+pub fn whole_name(name: &str) -> String {
+    format!("oap.profile.projection.{name}.v1")
 }
 
 /// Contacts that texts of a world name: its first items.

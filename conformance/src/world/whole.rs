@@ -8,7 +8,7 @@ use super::grant::{Grant, SHOWN};
 use super::history::Step;
 use super::item::{self, Common, Item};
 use super::text::{People, Text};
-use super::{CONTACTS, Setting, World, entity};
+use super::{CONTACTS, Setting, World, entity, whole_name};
 use oap_identity::Timestamp;
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -24,33 +24,19 @@ const PRIVATE: [(&str, &str); 4] = [
 ];
 
 impl World {
+    /// The items that have everything, without grants.
+    pub(super) fn with_everything(seed: u64, setting: &Setting) -> Self {
+        let mut chance = Chance::new(seed).whole();
+        let (common, batches) = everything(&mut chance, setting);
+        Self { seed, scope: common.scope, batches, grants: Vec::new() }
+    }
+
     /// The world of tables and cases of a seed, and what is done in it once all was asked.
     #[must_use]
     pub fn whole(seed: u64, setting: &Setting) -> (Self, Vec<Step>) {
         let mut chance = Chance::new(seed).whole();
-        let now = setting.now.millis();
-        let common = Common {
-            scope: format!("w{}", chance.canary()),
-            labels: vec![chance.canary(), chance.canary()],
-            subjects: vec![format!("urn:entity:{}", chance.canary())],
-            times: [now - 40 * DAY, now - 10 * DAY],
-            confidences: vec![1.0],
-            ..Common::default()
-        };
-        let mut people = People::default();
-        let contacts = (0..CONTACTS).map(|_| item::contact(&mut chance, &common, &mut people)).collect();
-        let base = vec![every(&mut chance, &common, &people, entity::FORMS - 1)];
-        let mut all: Vec<Item> =
-            (0..entity::FORMS).map(|form| every(&mut chance, &common, &people, form)).collect();
-        for (at, value) in PRIVATE {
-            let mut event = every(&mut chance, &common, &people, 1);
-            set(&mut event.draft, at, serde_json::from_str(value).unwrap_or_default());
-            all.push(event);
-        }
-        all.push(crowded(&mut chance, &common, &people));
-        for item in &mut all {
-            item.derived_from = vec![CONTACTS];
-        }
+        let (common, batches) = everything(&mut chance, setting);
+        let first = batches.iter().map(Vec::len).sum();
         let cases = Cases::new(&mut chance, setting, &common.scope);
         let mut grants = Grants { setting, scope: &common.scope, made: Vec::new() };
         let tables = json!({"sensitivities": ["internal", "restricted"], "labels_any": common.labels});
@@ -60,6 +46,8 @@ impl World {
         for filter in cases.filters() {
             grants.of_case(&filter, json!([{"query": "", "integrity": "chain", "max_results": 100}]));
         }
+        // Its filter is the last one: how sure one is.
+        let of_sure = grants.made.len() - 1;
         // Without a scope, so of the default one.
         grants.of_case(&json!({"labels_any": [cases.unscoped]}), json!([{"integrity": "chain"}]));
         grants.unscoped();
@@ -68,13 +56,42 @@ impl World {
         let few = json!({"integrity": "chain", "max_results": 1});
         grants.of_case(&json!({}), json!([{"integrity": "chain"}, {"kinds": []}, few, {"labels_any": []}]));
         let grants = grants.made;
-        let first = CONTACTS + 1 + all.len();
-        let items = cases.items(&mut chance);
-        let world =
-            Self { seed, scope: common.scope.clone(), batches: vec![contacts, base, all, items], grants };
-        let steps = done(world.grants.len() - 1, first);
+        let mut batches = batches;
+        batches.push(cases.items(&mut chance));
+        let world = Self { seed, scope: common.scope.clone(), batches, grants };
+        let mut steps = done(world.grants.len() - 1, first);
+        // The last item is one of which one is less than sure.
+        let unsure = world.items().count() - 1;
+        steps.extend([Step::Confirm { item: unsure }, Step::Query { grant: of_sure, query: 0 }]);
         (world, steps)
     }
+}
+
+/// Contacts, what others are made from, and items that have every member and every class of spans.
+fn everything(chance: &mut Chance, setting: &Setting) -> (Common, Vec<Vec<Item>>) {
+    let now = setting.now.millis();
+    let common = Common {
+        scope: format!("w{}", chance.canary()),
+        labels: vec![chance.canary(), chance.canary()],
+        subjects: vec![format!("urn:entity:{}", chance.canary())],
+        times: [now - 40 * DAY, now - 10 * DAY],
+        confidences: vec![1.0],
+        ..Common::default()
+    };
+    let mut people = People::default();
+    let contacts = (0..CONTACTS).map(|_| item::contact(chance, &common, &mut people)).collect();
+    let base = vec![every(chance, &common, &people, entity::FORMS - 1)];
+    let mut all: Vec<Item> = (0..entity::FORMS).map(|form| every(chance, &common, &people, form)).collect();
+    for (at, value) in PRIVATE {
+        let mut event = every(chance, &common, &people, 1);
+        set(&mut event.draft, at, serde_json::from_str(value).unwrap_or_default());
+        all.push(event);
+    }
+    all.push(crowded(chance, &common, &people));
+    for item in &mut all {
+        item.derived_from = vec![CONTACTS];
+    }
+    (common, vec![contacts, base, all])
 }
 
 /// What is done with the items of the cases, the first of which has this number, and with what others were made from; each seen under a grant.
@@ -160,7 +177,7 @@ impl Grants<'_> {
             "scope": self.scope, "purpose": "a look at every table", "filter": filter,
             "expires_at": self.setting.now.plus(Duration::from_secs(86_400 - 600)),
             "max_items": self.setting.max_items.min(100),
-            "redaction_profile": format!("oap.profile.projection.{profile}.v1"), "trust_level": level,
+            "redaction_profile": whole_name(profile), "trust_level": level,
             "embedding_access": true,
         });
         let queries = queries.as_array().cloned().unwrap_or_default();
@@ -177,8 +194,7 @@ impl Grants<'_> {
 
     /// At the level that shows little, where there is one: what counts is which items come.
     fn of_case(&mut self, filter: &Value, queries: Value) {
-        let has = |(name, _): &(&str, u8)| self.setting.has_profile(name);
-        let (profile, level) = [("memory", 1)].into_iter().chain(SHOWN).find(has).unwrap_or(("memory", 1));
+        let (profile, level) = self.setting.general().map_or(("full", 4), |name| (name, 1));
         self.add(profile, level, filter, queries);
     }
 

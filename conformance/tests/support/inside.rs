@@ -6,9 +6,11 @@ use axum::http::{HeaderName, HeaderValue};
 use oap_conformance::probe::{
     self, Forbidden, Limits, Outcome, Reply, Request, Setup, SetupError, Wire, WireError, wire::Pending,
 };
+use oap_conformance::world::OWN;
 use oap_exchange::Vector;
+use oap_exchange::ccc::SanctionsList;
 use oap_exchange::gate::Sanctions;
-use oap_gateway::cli::fixture;
+use oap_gateway::cli::fixture::{self, Asked};
 use oap_gateway::embedding::{Embedding, EmbeddingModel};
 use oap_gateway::service::Witnesses;
 use oap_gateway::state::keyring::StoredKeys;
@@ -16,6 +18,7 @@ use oap_gateway::state::owner::Permission;
 use oap_gateway::{Config, Gateway};
 use oap_identity::random::Seeded;
 use oap_identity::{Random, Signer, Timestamp};
+use oap_memory::Profile;
 use oap_store::Store;
 use serde_json::{Value, json};
 use std::future::poll_fn;
@@ -32,6 +35,21 @@ fn unanswered(e: &dyn std::fmt::Display) -> WireError {
 }
 
 impl Inside<'_> {
+    /// A sanctions list is there, or is not, as a file of a home.
+    fn screened(&self, command: &Value) -> Result<Value, SetupError> {
+        let lists = self.0.lists.as_ref().ok_or_else(|| SetupError::Refused("it has no home".to_owned()))?;
+        let list: SanctionsList = command["list"].as_str().unwrap_or_default().parse().unwrap();
+        let mut lists = lists.0.lock().unwrap();
+        match command["named"].as_array() {
+            None => drop(lists.remove(&list)),
+            Some(named) => {
+                let named = named.iter().filter_map(Value::as_str).map(str::to_owned).collect();
+                lists.insert(list, named);
+            }
+        }
+        Ok(json!({}))
+    }
+
     /// What is answered, without the body; and the body.
     async fn asked(&self, request: Request) -> Result<(Reply, Body), WireError> {
         let mut made = axum::http::Request::builder().method(request.method).uri(&request.path);
@@ -94,21 +112,26 @@ impl Wire for Inside<'_> {
 impl Setup for Inside<'_> {
     fn call(&self, command: Value) -> Pending<'_, Value, SetupError> {
         Box::pin(async move {
-            // Nobody's own gateway is locked down for a probe: these two are no commands of the fixture interface.
-            let (path, body) = match command["do"].as_str() {
-                Some("lockdown") => ("/oap/owner/lockdown".to_owned(), json!({})),
-                Some("lift") => ("/oap/owner/lockdown/lift".to_owned(), json!({})),
-                _ => fixture::request(&command).map_err(|e| SetupError::Broken(e.to_string()))?,
+            if command["do"] == "sanctions" {
+                return self.screened(&command);
+            }
+            let asked = fixture::request(&command).map_err(SetupError::from)?;
+            let (method, path, body) = match asked {
+                Asked::Post { path, body } => ("POST", path, Some(body)),
+                Asked::Get { path, query } => {
+                    let query = query.iter().map(|(name, value)| format!("{name}={value}"));
+                    ("GET", format!("{path}?{}", query.collect::<Vec<_>>().join("&")), None)
+                }
             };
             // By a token of the key in use: a rotation ends those that there were.
             let admin = Signer::did_key(&[99; 32]).map_err(|e| SetupError::Broken(e.to_string()))?;
             let token = self.0.gateway.trust_token(&admin, Permission::Admin);
             let token = token.map_err(|e| SetupError::Broken(e.to_string()))?;
-            let answer = self.0.as_agent(&admin, &token, "POST", &path, Some(&body)).await;
+            let answer = self.0.as_agent(&admin, &token, method, &path, body.as_ref()).await;
             if answer.status != 200 {
                 return Err(SetupError::Refused(answer.body["message"].to_string()));
             }
-            Ok(fixture::answer(&command, answer.body))
+            fixture::answer(&command, answer.body).map_err(SetupError::Refused)
         })
     }
 
@@ -140,13 +163,31 @@ impl EmbeddingModel for Letters {
     }
 }
 
-/// A gateway with a model of embeddings.
-pub async fn with_model(seed: u64) -> World {
+/// What the probes want of a gateway: their own profiles, and sanctions lists that its owner's side sets.
+pub fn equipment() -> Equipment {
+    let own = OWN.map(|text| Profile::parse(text).unwrap());
+    let profiles = Profile::built_in().into_iter().chain(own).collect();
+    Equipment { profiles, lists: Some(Lists::default()), ..Equipment::default() }
+}
+
+/// A gateway to be probed.
+pub async fn probed(seed: u64, config: Config, equipment: Equipment) -> World {
     let random: Arc<dyn Random> = Arc::new(Seeded::new(seed));
     let store = Store::in_memory(random.clone()).unwrap();
-    let keys = StoredKeys::generate(&*random, Timestamp::from_millis(START));
-    Gateway::init(&store, &keys).await.unwrap();
-    World::equipped(store, Config::default(), random, Sanctions::new(), Some(Box::new(Letters))).await
+    probed_on(store, config, random, equipment).await
+}
+
+/// The same, on a store.
+pub async fn probed_on(store: Store, config: Config, random: Arc<dyn Random>, equipment: Equipment) -> World {
+    let start = Timestamp::from_millis(START);
+    Gateway::init(&store, &StoredKeys::generate(&*random, start)).await.unwrap();
+    World::having(PRINCIPAL, store, config, random, equipment, start).await
+}
+
+/// A gateway with a model of embeddings.
+pub async fn with_model(seed: u64) -> World {
+    let equipment = Equipment { embeddings: Some(Box::new(Letters)), ..equipment() };
+    probed(seed, Config::default(), equipment).await
 }
 
 /// A new gateway whose log another one is asked to sign, which says no: what is published of it is its own. A minute went by, so that there is

@@ -8,9 +8,9 @@ from .grants import Grant
 from .house import House, refuse
 from .items import KINDS, Item, is_number, need
 from .moments import is_request_id, ulid, write_time
-from .profiles import HASHES, redacted_field_count
+from .profiles import hash_of, redacted_field_count
 from .published import did_document
-from .rank import scores, text_of
+from .rank import captured, scores, text_of
 from .view import COST, Room, affords, charge, cost, rendered, seen, view
 
 MAX_ANSWER = 16_777_216
@@ -72,7 +72,7 @@ def _ordered(house: House, grant: Grant, asked: dict[str, Any]) -> list[tuple[fl
     shown = {item.item_id: seen(house, grant, item, embeddings) for item in shelf}
     chosen = [item for item in shelf if _condition(asked, shown[item.item_id])]
     if not asked["query"].strip():
-        listed = [(-float(item.captured_at), item, 1.0) for item in chosen]
+        listed = [(-float(captured(shown[item.item_id])), item, 1.0) for item in chosen]
     else:
         texts = {name: text_of(one) for name, one in shown.items()}
         score = scores(asked["query"], texts, shown)
@@ -139,7 +139,7 @@ def _sealed(
     response_id = ulid(house.clock.now())
     decision = {
         **grant.decision(),
-        "profile_hash": HASHES[grant.profile],
+        "profile_hash": hash_of(grant.profile),
         "rules": ["grant.active", "grant.filter", "projection.profile"],
     }
     if "purpose" in asked:
@@ -208,7 +208,7 @@ def export(house: House, grant: Grant) -> bytes:
         "memory.export",
         {
             **grant.decision(),
-            "profile_hash": HASHES[grant.profile],
+            "profile_hash": hash_of(grant.profile),
             "bundle_id": bundle_id,
             "rules": ["grant.active", "grant.operation", "projection.profile"],
         },
@@ -245,7 +245,7 @@ def vector(house: House, grant: Grant, item_id: str) -> bytes:
     house.ledger.write(
         house.shelf.chain_of(grant.scope),
         "memory.vector",
-        {**grant.decision(), "profile_hash": HASHES[grant.profile], "rules": ["grant.active", "grant.embedding_access"]},
+        {**grant.decision(), "profile_hash": hash_of(grant.profile), "rules": ["grant.active", "grant.embedding_access"]},
         agent_did=grant.grantee,
         output_hash=sha256(said),
         provenance_tags_out=[item.tag],

@@ -1,7 +1,7 @@
 """The log for its three audiences, countersignatures, and whose a receipt is (docs/protocol.md section 8)."""
 
 from typing import Any
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, urlencode
 
 from .grants import Grant
 from .house import MAX_AUDITS, House, refuse
@@ -56,6 +56,14 @@ def of_grantee(house: House, grant: Grant, query: str) -> dict[str, Any]:
         # Whoever has the token can use it: it tells of its own grant alone.
         own = [one for one in own if one["policy_decisions"][0].get("grant_hash") == grant.hash]
     return {"receipts": own[: int(asked.get("limit", 100))]}
+
+
+def of_owner(house: House, asked: Any) -> dict[str, Any]:
+    """Everything, newest first."""
+    need(isinstance(asked, dict) and all(isinstance(one, (str, int)) for one in asked.values()), "asked", "parameters")
+    said = _asked(urlencode(asked))
+    found = [one for one in reversed(house.ledger.newest) if _fits(one, said)]
+    return {"receipts": found[: int(said.get("limit", 100))]}
 
 
 def of_anybody(house: House, query: str) -> dict[str, Any]:

@@ -39,11 +39,12 @@ def _covers(words: list[str], item: Item) -> bool:
 
 @dataclass
 class Gates:
-    """Contexts by scope, bridges by id, and the grants to which the owner consented."""
+    """Contexts by scope, bridges by id, the grants to which the owner consented, and sanctions lists with whom they name."""
 
     contexts: dict[str, dict[str, Any]] = field(default_factory=dict)
     bridges: dict[str, dict[str, Any]] = field(default_factory=dict)
     consented: set[str] = field(default_factory=set)
+    lists: dict[str, list[str]] = field(default_factory=dict)
 
     def set(self, context: Any) -> None:
         need(isinstance(context, dict) and context.get("ccc_version") == "1.0", "context", "a document of oap-ccc")
@@ -110,8 +111,11 @@ class Gates:
         )):  # fmt: skip
             return False
         secrecy = context.get("regulatory_classification", "none")
-        if secrecy == _SECRET or context.get("sanctions_screening"):
+        if secrecy == _SECRET:
             return False
+        for name in context.get("sanctions_screening", ()):
+            if name not in self.lists or any(_is_of(one, grantee) for one in self.lists[name]):
+                return False
         if context.get("export_control_classification") is not None:
             return False
         if grant.grant_id in self.consented:

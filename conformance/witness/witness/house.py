@@ -94,6 +94,11 @@ class House:
         self.grants: dict[str, Grant] = {}
         self.gates = Gates()
         self.accounts: dict[str, int] = defaultdict(int)
+        self.locked_down = False
+        self.handovers: list[dict[str, Any]] = []
+        self.heard: dict[tuple[str, str], dict[str, Any]] = {}  # letters, by sender and id
+        self.asks: dict[tuple[str, str], Any] = {}
+        self.links: dict[str, list[str]] = {}  # acknowledgements, by receipt: the hash of each link
         self.lock = threading.RLock()
         self.seen: dict[tuple[Any, ...], dict[str, Any]] = {}
         self._places: set[int] = set()

@@ -2,15 +2,17 @@
 
 from typing import Any
 
+from .audit import of_owner
 from .canon import Malformed, jcs, sha256
 from .grants import Grant, check_form
-from .house import House
+from .house import House, Refused, refuse
 from .items import DAY, DEFAULT_SCOPE, need
 from .keys import Documents, Invalid, Signer, is_scope, key_of_did
 from .ledger import ANONYMOUS
 from .moments import is_id, read_time, ulid, write_time
-from .profiles import allows
-from .published import did_document
+from .own import Own
+from .profiles import HASHES, OWN, allows
+from .published import did_document, handover
 from .view import view
 
 _DRAFT = {
@@ -22,6 +24,8 @@ _DRAFT = {
 def issue(house: House, draft: Any) -> dict[str, Any]:
     """Signs a grant. Nothing goes beyond what the manifest declares (section 5)."""
     need(isinstance(draft, dict) and not set(draft) - _DRAFT, "draft", "no unknown member")
+    if house.locked_down:
+        refuse("conflict", "a lockdown lasts")
     now = house.clock.now()
     place = house.fresh_place()
     scope = draft.get("scope", DEFAULT_SCOPE)
@@ -80,8 +84,10 @@ def rotate(house: House) -> dict[str, Any]:
     """A new key takes the place of the one in use, which stays to verify what it signed (section 2)."""
     need(house.did.startswith("did:web:"), "did", "a did:web, for a did:key is its one key")
     # Later than anything that it signed.
-    house.retired.append((house.signer, house.clock.now() + 1))
+    former, now = house.signer, house.clock.now()
+    house.retired.append((former, now + 1))
     house.use(Signer.new(house.did, number=len(house.retired) + 1))
+    house.handovers.append(handover(former, house.signer, now))
     house.documents = Documents(did_document(house))
     house.ledger.write(ANONYMOUS, "keys.rotate", {"rules": ["principal"]})
     return {}
@@ -168,6 +174,36 @@ def delete(house: House, item_ids: Any) -> dict[str, Any]:
     return {"deletion_receipt": receipt}
 
 
+def take_profile(document: Any) -> dict[str, Any]:
+    """A profile of the owner's own, which grants can name from now on."""
+    need(isinstance(document, dict) and isinstance(document.get("name"), str), "profile", "a document")
+    need(document["name"] not in HASHES, "profile.name", "none of the protocol's")
+    tables = [document.get("level"), *([document["entity"].get("level")] if "entity" in document else [])]
+    need(all(isinstance(table, list) and len(table) == 5 for table in tables), "profile", "five levels")
+    OWN[document["name"]] = Own(document)
+    return {}
+
+
+def screen(house: House, name: Any, named: Any) -> dict[str, Any]:
+    """A sanctions list is at hand, or is not any more."""
+    need(name in ("ofac", "eu", "un", "uk_ofsi"), "list", "one of the lists")
+    if named is None:
+        house.gates.lists.pop(name, None)
+    else:
+        need(isinstance(named, list) and all(isinstance(one, str) for one in named), "named", "DIDs")
+        house.gates.lists[name] = named
+    return {}
+
+
+def lock_down(house: House) -> dict[str, Any]:
+    """Ends every grant, and nobody is answered until it is lifted (section 10)."""
+    for grant in house.grants.values():
+        grant.revoked = True
+    house.locked_down = True
+    house.ledger.write(house.shelf.chain_of(DEFAULT_SCOPE), "memory.lockdown", {"rules": ["principal"]})
+    return {}
+
+
 def command(house: House, said: Any) -> dict[str, Any]:
     """One command of the fixture protocol. `{"error": "why"}` where it is refused."""
     try:
@@ -208,8 +244,19 @@ def command(house: House, said: Any) -> dict[str, Any]:
                     return {}
                 case "rotate":
                     return rotate(house)
+                case "profile":
+                    return take_profile(said.get("profile"))
+                case "sanctions":
+                    return screen(house, said.get("list"), said.get("named"))
+                case "audit":
+                    return of_owner(house, said.get("asked"))
+                case "lockdown":
+                    return lock_down(house)
+                case "unlock":
+                    house.locked_down = False
+                    return {}
                 case "delete":
                     return delete(house, said.get("item_ids"))
         return {"error": "do: none of the commands"}
-    except (Malformed, Invalid) as error:
+    except (Malformed, Invalid, Refused) as error:
         return {"error": str(error)}

@@ -5,6 +5,7 @@ from typing import Any
 
 from .commit import Path, Segment, segments
 from .detect import Span
+from .own import Own
 
 PREFIX = "oap.profile.projection."
 # SHA-256 of the canonical documents of the built-in profiles (docs/bytes.md section 5.1).
@@ -20,6 +21,8 @@ ENTITIES = {
     PREFIX + "calendar_event.v1": "oap.entity.calendar_event",
     PREFIX + "task.v1": "oap.entity.task",
 }
+# Profiles of the owner's own, by their names.
+OWN: dict[str, Own] = {}
 # Fields that each level adds, 0 to 3. Level 4 shows everything.
 _MEMORY = (
     ("kind", "provenance.captured_at"),
@@ -46,7 +49,14 @@ _HIDDEN_AT_3 = {"third_party", "secret", "url_credentials", "mixed"}
 
 def allows(profile: str, level: int) -> bool:
     """Whether the profile is one that is named and allows the level."""
+    if profile in OWN:
+        return level >= OWN[profile].minimum_level
     return profile in HASHES and (profile != PREFIX + "full.v1" or level == 4)
+
+
+def hash_of(profile: str) -> str:
+    """The hash of a profile's document."""
+    return OWN[profile].hash if profile in OWN else HASHES[profile]
 
 
 def redacted_field_count(profile: str, level: int) -> int:
@@ -54,6 +64,8 @@ def redacted_field_count(profile: str, level: int) -> int:
 
     `everything` of level 4 is one; hidden text is one more. Level 2 of the general table says how text is shown, which is no field.
     """
+    if profile in OWN:
+        return OWN[profile].redacted(level)
     if level == 4:
         return 0
     general = 1 + sum(len(fields) for fields in (_MEMORY[0], _MEMORY[1])[level + 1 :]) + (level < 2)
@@ -117,6 +129,8 @@ def shows(
     profile: str, level: int, item: dict[str, Any], spans: list[Span], embeddings: bool
 ) -> Callable[[Path], bool]:
     """Which paths of an item are shown. A container that is not shown stands around what is."""
+    if profile in OWN:
+        return OWN[profile].shows(level, item, spans, embeddings)
     parts = segments(item["content"].get("text", ""), spans)
     entity = is_entity(profile, item)
 

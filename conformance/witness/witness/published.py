@@ -10,11 +10,13 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from .canon import b64, jcs, sha256
 from .house import PLACES, House
 from .items import KINDS
+from .keys import Signer
 from .moments import write_time
-from .profiles import HASHES
+from .profiles import HASHES, OWN
 from .vectors import DIMENSIONS, MODEL
 
 _STATUS_LIFE = 300
+_MANIFESTS = "urn:oap-memory-gateway:a2a:manifests:1"
 _ACTIONS = {
     "memory_describe": "What this memory holds in kind, and how it may be asked.",
     "memory_query": "Asks the memory under a grant.",
@@ -56,6 +58,43 @@ def did_document(house: House) -> dict[str, Any]:
             {"id": f"{did}#{name}", "type": name, "serviceEndpoint": origin + path} for name, path in services.items()
         ],
     }
+
+
+def handover(former: Signer, new: Signer, now: int) -> dict[str, Any]:
+    """The former key says which one follows it (section 2)."""
+    said = {
+        "type": "key_handover",
+        "principal": former.did,
+        "kid": new.kid,
+        "jwk": {"kty": "OKP", "crv": "Ed25519", "x": new.x},
+        "issued_at": write_time(now),
+    }
+    return {**said, "signature": former.detached(said)}
+
+
+def agent_card(house: House) -> dict[str, Any]:
+    """`GET /.well-known/agent-card.json`: an A2A card that leads to the manifests (section 15)."""
+    origin = house.origin
+    params = {
+        "principal": house.did,
+        "memory_manifest": f"{origin}/.well-known/oap-memory.json",
+        "tool_manifest": f"{origin}/.well-known/oap-tool.json",
+    }
+    card = {
+        "name": "Witness",
+        "description": "A memory gateway in memory alone, which does not speak A2A.",
+        "version": "0.1.0",
+        "protocolVersion": "0.3.0",
+        "url": origin,
+        "preferredTransport": _MANIFESTS,
+        "supportedInterfaces": [{"url": origin, "protocolBinding": _MANIFESTS, "protocolVersion": "1.0"}],
+        "capabilities": {"extensions": [{"uri": _MANIFESTS, "required": True, "params": params}]},
+        "defaultInputModes": ["application/json"],
+        "defaultOutputModes": ["application/json"],
+        "skills": [],
+    }
+    head, _, value = house.signer.detached(card).partition("..")
+    return {**card, "signatures": [{"protected": head, "signature": value}]}
 
 
 def _action(name: str, summary: str) -> dict[str, Any]:
@@ -132,7 +171,7 @@ def tool_manifest(house: House) -> dict[str, Any]:
 
 def declared(house: House) -> dict[str, Any]:
     """What `memory.describe` answers, which the memory manifest says too."""
-    profiles = list(HASHES)
+    profiles = [*HASHES, *OWN]
     return {
         "principal": house.did,
         "belief_threshold": house.belief_threshold,
@@ -153,15 +192,16 @@ def declared(house: House) -> dict[str, Any]:
 
 
 class Published:
-    """The signed documents, made once for each key that signs."""
+    """The signed documents, made once for each key that signs and each set of profiles."""
 
     def __init__(self, house: House) -> None:
         self._house = house
-        self._kid = ""
+        self._of: tuple[str, int] = ("", 0)
 
     def _current(self) -> None:
-        if self._kid != self._house.signer.kid:
-            self._kid = self._house.signer.kid
+        now = (self._house.signer.kid, len(OWN))
+        if self._of != now:
+            self._of = now
             self.published_at = write_time(self._house.clock.now())
             self._manifest = self._memory_manifest()
             scopes = {"principal": self._house.did, "scopes": [], "published_at": self.published_at}
@@ -193,6 +233,7 @@ class Published:
                     "grant": f"{origin}/oap/memory/grant",
                     "export": f"{origin}/oap/memory/export",
                     "revocation": f"{origin}/oap/memory/status",
+                    "peer": f"{origin}/oap/peer/letter",
                 },
                 "max_grant_size_items": house.max_items,
                 "confidentiality": {"memorization_audit": {"status": "not_performed"}},

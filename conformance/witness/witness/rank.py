@@ -56,7 +56,7 @@ def _weight(count: float, length: float) -> float:
     return count * (_K1 + 1) / (count + _K1 * (1 - _B + _B * length))
 
 
-def _captured(seen: dict[str, Any]) -> int:
+def captured(seen: dict[str, Any]) -> int:
     """Milliseconds since 1970; 0 where it is hidden."""
     at = seen.get("provenance", {}).get("captured_at")
     return read_time(at) if at else 0
@@ -64,7 +64,7 @@ def _captured(seen: dict[str, Any]) -> int:
 
 def _contexts(seen: dict[str, dict[str, Any]]) -> dict[str, dict[str, float]]:
     """For each turn the turns around it, and what a word of theirs counts."""
-    turns = sorted((_captured(one), name) for name, one in seen.items() if one.get("kind") == "conversation_turn")
+    turns = sorted((captured(one), name) for name, one in seen.items() if one.get("kind") == "conversation_turn")
     return {
         name: {
             turns[place + by][1]: counts
@@ -79,7 +79,7 @@ class _Days:
     """The days with their turns, and how well each matches."""
 
     def __init__(self, seen: dict[str, dict[str, Any]], lengths: dict[str, int], turns: dict[str, Any]) -> None:
-        self._of = {name: _captured(seen[name]) // _DAY for name in turns}
+        self._of = {name: captured(seen[name]) // _DAY for name in turns}
         self._lengths: Counter[int] = Counter()
         for name, day in self._of.items():
             self._lengths[day] += lengths[name]
@@ -123,7 +123,7 @@ def scores(query: str, texts: dict[str, str], seen: dict[str, dict[str, Any]]) -
             if count:
                 out[name] = out.get(name, 0.0) + rarity * _weight(count, lengths[name] / mean)
     dates = named(query)
-    dated = {name: finds(dates, _captured(one)) for name, one in seen.items() if _captured(one)}
+    dated = {name: finds(dates, captured(one)) for name, one in seen.items() if captured(one)}
     for date in dates:
         then = [name for name, found in dated.items() if date in found]
         for name in then:

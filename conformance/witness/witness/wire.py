@@ -8,7 +8,7 @@ from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from . import answer, audit, exchange, invoke, published
+from . import answer, audit, exchange, invoke, letters, published
 from .canon import Malformed, jcs, read
 from .grants import Grant
 from .house import MAX_FAILED, House, Refused, refuse
@@ -21,6 +21,9 @@ BODY = 1_048_576
 _MAX_HEAD = 32_768
 _OAP = "application/oap+json"
 _READ = {_OAP, "application/json"}
+
+# What is answered while the gateway is locked down (section 10).
+_ALWAYS = {"/.well-known/did.json", "/oap/memory/status", "/oap/incident", "/healthz", "/readyz"}
 
 Reply = tuple[bytes, str]
 
@@ -37,6 +40,8 @@ class Gateway:
             "/.well-known/oap-tool.json": lambda: published.tool_manifest(house),
             "/.well-known/oap-scopes.json": lambda: self.published.scopes,
             "/.well-known/did.json": lambda: published.did_document(house),
+            "/.well-known/oap-key-handovers.json": lambda: {"principal": house.did, "handovers": house.handovers},
+            "/.well-known/agent-card.json": lambda: published.agent_card(house),
         }
         self._gets: dict[str, Callable[[Exchange], Reply]] = {
             "/oap/memory/status": self._status,
@@ -53,6 +58,9 @@ class Gateway:
             "/oap/receipt/verify": lambda e: _json(self._locked(audit.ours, e.json())),
             "/oap/discover": lambda e: _json(invoke.discover(house, e.json())),
             "/oap/invoke": self._invoke,
+            "/oap/peer/letter": lambda e: (self._locked(letters.take, e.json(letters.MAX_LETTER)), _OAP),
+            "/oap/memory/changes": self._changes,
+            "/oap/memory/changes/items": self._changes,
         }
 
     def _locked(self, what: Callable[..., Any], *given: Any) -> Any:
@@ -63,6 +71,8 @@ class Gateway:
     def reply(self, e: "Exchange") -> Reply:
         """The answer to a request, or `Refused`."""
         path = e.path
+        if self.house.locked_down and path not in _ALWAYS:
+            refuse("policy_block", "the gateway is locked down")
         e.max_age = 60 if path in self._documents else 0
         gets: dict[str, Callable[[Exchange], Reply]] = {
             **self._gets,
@@ -121,6 +131,11 @@ class Gateway:
             grant = self._grant_of(e)
             return _json(self._locked(audit.of_grantee, grant, e.query))
         return _json(self._locked(audit.of_anybody, e.query))
+
+    def _changes(self, e: "Exchange") -> Reply:
+        """What changed is told to devices, and there are none (section 18)."""
+        self._grant_of(e)
+        refuse("policy_block", "of the owner's devices alone")
 
     def _status(self, _: "Exchange") -> Reply:
         with self.house.lock:

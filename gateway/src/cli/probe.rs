@@ -1,6 +1,6 @@
 //! `oap-memory probe`
 
-use super::fixture;
+use super::fixture::{self, Asked, NotAsked};
 use super::output::OutFile;
 use super::{CliError, Global, output, values};
 use crate::client::HomeClient;
@@ -113,7 +113,7 @@ impl Probe {
                     Outcome::Passed => "ok",
                     Outcome::Failed(_) => "FAILED",
                     Outcome::Skipped(_) => "skipped",
-                    Outcome::NotDeclared(_) => "-",
+                    Outcome::NotDeclared(_) | Outcome::NotCovered(_) => "-",
                 };
                 eprintln!("{mark:<8}{}", result.id);
             }
@@ -309,15 +309,32 @@ fn is_loopback(origin: &str) -> bool {
     }
 }
 
-/// The owner's side of a gateway of one's own.
+impl From<NotAsked> for SetupError {
+    fn from(why: NotAsked) -> Self {
+        match why {
+            NotAsked::Unknown(_) => Self::Broken(why.to_string()),
+            NotAsked::None(_) => Self::Refused(why.to_string()),
+        }
+    }
+}
+
+/// The owner's side of a gateway of one's own. It is not locked down for a probe: that would end its grants.
 struct Own(tokio::sync::Mutex<HomeClient>);
 
 impl Setup for Own {
     fn call(&self, command: Value) -> Pending<'_, Value, SetupError> {
         Box::pin(async move {
-            let (path, body) = fixture::request(&command).map_err(|e| SetupError::Broken(e.to_string()))?;
+            let asked = fixture::request(&command).map_err(SetupError::from)?;
             let mut client = self.0.lock().await;
-            let done = client.call("POST", &path, &[], Some(&body)).await.map_err(|e| match e {
+            let answered = match &asked {
+                Asked::Post { path, body } => client.call("POST", path, &[], Some(body)).await,
+                Asked::Get { path, query } => {
+                    let query: Vec<(&str, String)> =
+                        query.iter().map(|(name, value)| (name.as_str(), value.clone())).collect();
+                    client.call("GET", path, &query, None).await
+                }
+            };
+            let done = answered.map_err(|e| match e {
                 ClientError::Refused { .. } => SetupError::Refused(e.to_string()),
                 e => SetupError::Broken(e.to_string()),
             })?;
@@ -325,7 +342,7 @@ impl Setup for Own {
             if let Some(token) = done["trust_token"].as_str() {
                 client.renew(token);
             }
-            Ok(fixture::answer(&command, done))
+            fixture::answer(&command, done).map_err(SetupError::Refused)
         })
     }
 }
@@ -394,6 +411,11 @@ impl Setup for Program {
             },
         });
         Box::pin(std::future::ready(answered))
+    }
+
+    /// The program says whether.
+    fn may_lock_down(&self) -> bool {
+        true
     }
 }
 

@@ -13,6 +13,7 @@ use oap_gateway::embedding::EmbeddingModel;
 use oap_gateway::http::App;
 use oap_gateway::http::front::Deadlines;
 use oap_gateway::state::keyring::StoredKeys;
+use oap_gateway::state::own_home::OwnHome;
 use oap_gateway::state::owner::mark::Admin;
 use oap_gateway::state::owner::{Owner, Permission};
 use oap_gateway::system::config::Config;
@@ -25,6 +26,7 @@ use oap_memory::Profile;
 use oap_store::{FileVault, Master, MemoryEngine, Store};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -76,6 +78,38 @@ pub struct World {
     pub proofs: AtomicU64,
     /// The grants that were issued or exchanged here, by their hash.
     grants: Mutex<BTreeMap<String, Value>>,
+    /// Its sanctions lists, where they are others later.
+    pub lists: Option<Lists>,
+}
+
+/// What a gateway has beside its store.
+pub struct Equipment {
+    pub profiles: Vec<Profile>,
+    pub sanctions: Sanctions,
+    pub embeddings: Option<Box<dyn EmbeddingModel>>,
+    pub lists: Option<Lists>,
+}
+
+impl Default for Equipment {
+    fn default() -> Self {
+        Self { profiles: Profile::built_in(), sanctions: Sanctions::new(), embeddings: None, lists: None }
+    }
+}
+
+/// Sanctions lists that become others, as files of a home do.
+#[derive(Debug, Clone, Default)]
+pub struct Lists(pub Arc<Mutex<Sanctions>>);
+
+impl OwnHome for Lists {
+    fn folder(&self) -> &Path {
+        Path::new("/nowhere")
+    }
+
+    fn sanctions(&self) -> std::io::Result<Sanctions> {
+        Ok(self.0.lock().unwrap().clone())
+    }
+
+    fn credential_ended(&self, _: &Gateway) {}
 }
 
 /// A store in memory, with its vault in a file, that outlives its gateway.
@@ -220,6 +254,19 @@ impl World {
         embeddings: Option<Box<dyn EmbeddingModel>>,
         at: Timestamp,
     ) -> Self {
+        let has = Equipment { sanctions, embeddings, ..Equipment::default() };
+        Self::having(principal, store, config, random, has, at).await
+    }
+
+    /// With what it has beside its store.
+    pub async fn having(
+        principal: &str,
+        store: Store,
+        config: Config,
+        random: Arc<dyn Random>,
+        has: Equipment,
+        at: Timestamp,
+    ) -> Self {
         oap_gateway::system::tls::install();
         let clock = Arc::new(TestClock { millis: AtomicI64::new(at.millis()), gate: gate::Gate::default() });
         let mut config = Config { did: Some(principal.parse().unwrap()), ..config };
@@ -235,11 +282,11 @@ impl World {
             clock: clock.clone(),
             random,
             resolver,
-            profiles: Profile::built_in(),
-            sanctions,
-            embeddings,
+            profiles: has.profiles,
+            sanctions: has.sanctions,
+            embeddings: has.embeddings,
             erasures: None,
-            home: None,
+            home: has.lists.clone().map(|lists| Box::new(lists) as Box<dyn OwnHome>),
         })
         .await
         .unwrap();
@@ -249,7 +296,7 @@ impl World {
         let deadlines = Deadlines { request: Duration::from_secs(600), ..Deadlines::default() };
         let router = App::within(gateway.clone(), deadlines).router();
         let (proofs, grants) = (AtomicU64::new(0), Mutex::default());
-        Self { gateway, router, clock, origin, admin, token, proofs, grants }
+        Self { gateway, router, clock, origin, admin, token, proofs, grants, lists: has.lists }
     }
 
     pub fn now(&self) -> Timestamp {

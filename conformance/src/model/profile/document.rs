@@ -1,7 +1,7 @@
 //! A profile of the owner's own: a TOML document of five levels, maybe with five more for one entity type.
 
-use super::TextRule;
 use super::path::{Place, places, reads};
+use super::{Condition, Rule, TextRule};
 use crate::model::item::Version;
 use oap_identity::Hash;
 use serde_json::Value;
@@ -29,22 +29,45 @@ impl Document {
         self.toml["minimum_level"].as_u64().unwrap_or(0)
     }
 
-    /// The levels that an item falls under.
-    fn levels(&self, version: &Version) -> &[Value] {
-        let entity = &self.toml["entity"];
-        let is_of = entity["type"].is_string() && entity["type"].as_str() == version.entity_type();
-        let levels = if is_of { &entity["level"] } else { &self.toml["level"] };
-        levels.as_array().map(Vec::as_slice).unwrap_or_default()
+    /// `redacted_field_count` at a level (protocol section 6): of each of its tables the entries of the levels above, and one where it hides text.
+    pub fn redacted(&self, level: u8) -> u64 {
+        let tables = [&self.toml["level"], &self.toml["entity"]["level"]];
+        let count = |levels: &Vec<Value>| {
+            let above = levels.iter().skip(usize::from(level) + 1);
+            let entries: usize = above.filter_map(|rules| rules["fields"].as_array()).map(Vec::len).sum();
+            let said = levels.iter().take(usize::from(level) + 1).filter(|rules| !rules["text"].is_null());
+            entries + usize::from(said.last().is_none_or(|rules| rules["text"] == "hidden"))
+        };
+        tables.into_iter().filter_map(Value::as_array).map(|levels| count(levels) as u64).sum()
     }
 
     /// The places that a level shows, and how it shows the text.
-    pub(super) fn shows(&self, version: &Version, level: u8) -> (Vec<Place>, TextRule) {
+    pub(super) fn shows(
+        &self,
+        version: &Version,
+        level: u8,
+        decided: &mut Vec<Rule>,
+    ) -> (Vec<Place>, TextRule) {
         let (mut shown, mut text) = (Vec::new(), TextRule::Hidden);
-        for rules in self.levels(version).iter().take(usize::from(level) + 1) {
+        let entity = &self.toml["entity"];
+        let is_of = entity["type"].is_string() && entity["type"].as_str() == version.entity_type();
+        let levels = if is_of { &entity["level"] } else { &self.toml["level"] };
+        if is_of {
+            decided.push(Rule::Condition(Condition::OwnEntity));
+        }
+        for rules in levels.as_array().into_iter().flatten().take(usize::from(level) + 1) {
             for field in rules["fields"].as_array().into_iter().flatten() {
                 let path = field.as_str().or_else(|| field["path"].as_str()).unwrap_or_default();
-                if holds(field, &version.whole) {
-                    shown.extend(places(path, &version.whole));
+                let (found, holds) = (places(path, &version.whole), holds(field, &version.whole));
+                if !found.is_empty() && field.is_object() {
+                    let rule = if holds { Condition::OwnHolds } else { Condition::OwnFails };
+                    decided.push(Rule::Condition(rule));
+                }
+                if path.contains('[') && !found.is_empty() {
+                    decided.push(Rule::Condition(Condition::OwnElements));
+                }
+                if holds {
+                    shown.extend(found);
                 }
             }
             match &rules["text"] {

@@ -71,7 +71,7 @@ pub(super) fn project(
         }
         None => {
             rules.push(Rule::Condition(Condition::OwnProfile));
-            own.iter().find(|document| document.name == profile)?.shows(version, level)
+            own.iter().find(|document| document.name == profile)?.shows(version, level, &mut rules)
         }
     };
     let mut item =

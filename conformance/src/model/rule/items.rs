@@ -161,6 +161,10 @@ closed! {
         ElementsCloseUp = "an array closes up over hidden elements",
         OtherEntity = "an entity of another type, or none: the table of every other item",
         OwnProfile = "a profile of the owner's own",
+        OwnEntity = "a profile of the owner's own, an entity of its type",
+        OwnHolds = "a profile of the owner's own, a field whose conditions hold: shown",
+        OwnFails = "a profile of the owner's own, a field one of whose conditions does not hold: hidden",
+        OwnElements = "a profile of the owner's own, elements of a list",
         SpansJoined = "a text with very many spans: whole stretches of it may be hidden as one, and what must be hidden is",
     }
 }

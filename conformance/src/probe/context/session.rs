@@ -4,7 +4,7 @@ use super::{Context, PURPOSE, Reading, expect, owned, post};
 use crate::probe::Failed;
 use crate::probe::declared::Place;
 use crate::probe::drafted::departures_of_grant;
-use crate::probe::wire::{Reply, Request};
+use crate::probe::wire::{Refused, Reply, Request};
 use oap_grants::{dpop, exchange};
 use oap_identity::{Hash, RequestId, Signer, json as strict};
 use serde_json::{Value, json};
@@ -26,21 +26,47 @@ impl Context<'_> {
     ///
     /// # Errors
     /// As [`Context::owner`]; [`Failed::Wrong`] when a good grant is refused, or is not as it was drafted.
-    pub async fn session(&self, grantee: Signer, mut draft: Value) -> Result<Session, Failed> {
+    pub async fn session(&self, grantee: Signer, draft: Value) -> Result<Session, Failed> {
+        let grant = self.issued(draft).await?;
+        let grant = grant.map_err(|Refused(why)| Failed::Skipped(format!("the owner's side: {why}")))?;
+        let reply = self.exchange(&grantee, &grant).await?;
+        session_of(grantee, grant, "a grant in force was", &reply)
+    }
+
+    /// The same of a draft that need not be allowed: where it is refused, at issue or at its exchange, the protocol leaves open.
+    ///
+    /// # Errors
+    /// As [`Context::session`], but for what is refused.
+    pub async fn try_session(
+        &self,
+        grantee: Signer,
+        draft: Value,
+    ) -> Result<Result<Session, Refused>, Failed> {
+        let grant = match self.issued(draft).await? {
+            Ok(grant) => grant,
+            Err(refused) => return Ok(Err(refused)),
+        };
+        let reply = self.exchange(&grantee, &grant).await?;
+        if (400..500).contains(&reply.status) {
+            return Ok(Err(Refused(format!("its exchange: status {}", reply.status))));
+        }
+        session_of(grantee, grant, "a grant in force was", &reply).map(Ok)
+    }
+
+    /// A grant of a draft, with the [`PURPOSE`] of a run: as it was drafted, of a profile that the manifest names.
+    async fn issued(&self, mut draft: Value) -> Result<Result<Value, Refused>, Failed> {
         draft["purpose"] = json!(PURPOSE);
         let profile = draft["redaction_profile"].as_str().unwrap_or_default();
-        if !self.declared.has_profile(profile) {
+        if !self.has_profile(profile) {
             return Err(Failed::Skipped(format!("the manifest does not name the profile {profile}")));
         }
-        let grant = self.owner(json!({"do": "grant", "draft": draft})).await?["grant"].clone();
+        let grant = match self.try_owner(json!({"do": "grant", "draft": draft})).await? {
+            Ok(done) => done["grant"].clone(),
+            Err(refused) => return Ok(Err(refused)),
+        };
         let departs = departures_of_grant(&draft, &grant);
         expect(departs.is_empty(), || format!("a grant is not as it was drafted: {}", departs.join("; ")))?;
-        let reply = self.exchange(&grantee, &grant).await?;
-        expect(reply.status == 200, || format!("a grant in force was not exchanged: {}", reply.status))?;
-        let answer = reply.json();
-        let token = answer["memory_grant_jwt"].as_str().unwrap_or_default().to_owned();
-        expect(!token.is_empty(), || "the answer has no memory_grant_jwt".to_owned())?;
-        Ok(Session { grantee, grant, token, bearer: answer["token_type"] == "Bearer" })
+        Ok(Ok(grant))
     }
 
     /// A fresh grantee with a token for a grant over one label.
@@ -72,17 +98,7 @@ impl Context<'_> {
         above: &[Value],
     ) -> Result<Session, Failed> {
         let reply = self.present(&grantee, &grant, &grant, above).await?;
-        expect(reply.status == 200, || {
-            format!(
-                "a grant that was passed on was not exchanged: {} {}",
-                reply.status,
-                reply.json()["message"]
-            )
-        })?;
-        let answer = reply.json();
-        let token = answer["memory_grant_jwt"].as_str().unwrap_or_default().to_owned();
-        expect(!token.is_empty(), || "the answer has no memory_grant_jwt".to_owned())?;
-        Ok(Session { grantee, grant, token, bearer: answer["token_type"] == "Bearer" })
+        session_of(grantee, grant, "a grant that was passed on was", &reply)
     }
 
     /// A proof of a grantee's key, made for a grant, as it is shown at a path.
@@ -336,6 +352,15 @@ impl Context<'_> {
         };
         self.send_each(made).await
     }
+}
+
+/// What an exchange that must be answered gives.
+fn session_of(grantee: Signer, grant: Value, what: &str, reply: &Reply) -> Result<Session, Failed> {
+    let answer = reply.json();
+    expect(reply.status == 200, || format!("{what} not exchanged: {} {}", reply.status, answer["message"]))?;
+    let token = answer["memory_grant_jwt"].as_str().unwrap_or_default().to_owned();
+    expect(!token.is_empty(), || "the answer has no memory_grant_jwt".to_owned())?;
+    Ok(Session { grantee, grant, token, bearer: answer["token_type"] == "Bearer" })
 }
 
 /// Where actions are called by envelopes (protocol section 12).

@@ -18,13 +18,16 @@ const EXTENSION: &str = "urn:oap-memory-gateway:a2a:manifests:1";
 const CARD: &str = "/.well-known/agent-card.json";
 const HANDOVERS: &str = "/.well-known/oap-key-handovers.json";
 
+/// The probe that ends every grant that there is.
+pub(super) const LOCKDOWN: &str = "lockdown";
+
 pub(super) fn all() -> Vec<Probe> {
     use Severity::{Critical, Major};
     vec![
         public("agent-card", &["FE-6"], Major, probe!(agent_card)),
         owned("key-handovers", &["FE-7"], Major, probe!(handovers)),
         owned("status-list", &["ME-08", "SP-04"], Critical, probe!(status_list)),
-        owned("lockdown", &["CO-30"], Critical, probe!(lockdown)),
+        owned(LOCKDOWN, &["CO-30"], Critical, probe!(lockdown)),
     ]
 }
 
@@ -152,17 +155,17 @@ async fn status_list(context: &Context<'_>) -> Result<(), Failed> {
 /// One word of the owner's, and nobody is answered; what it ended does not come back.
 async fn lockdown(context: &Context<'_>) -> Result<(), Failed> {
     if !context.may_lock_down() {
-        let why = "the owner's side does not have its gateway locked down for a probe";
-        return Err(Failed::NotDeclared(why.to_owned()));
+        let why = "this owner's side does not have its gateway locked down for a probe, which ends every grant that there is";
+        return Err(Failed::NotCovered(why.to_owned()));
     }
     let label = context.word();
     context.capture(&[note("it is there", &[&label])]).await?;
     let session = context.granted(&label, 2).await?;
     context.answer(&session, &json!({"query": ""})).await?;
-    context.owner(json!({"do": "lockdown"})).await?;
+    context.covered(json!({"do": "lockdown"})).await?;
     let locked = shut(context, &session).await;
     // Whatever was seen, others are to be answered again.
-    let lifted = context.owner(json!({"do": "lift"})).await;
+    let lifted = context.owner(json!({"do": "unlock"})).await;
     locked?;
     lifted?;
     let status = context.query(&session, &json!({"query": ""})).await?.status;

@@ -6,6 +6,7 @@ use super::super::wire::Reply;
 use super::super::{Failed, Probe, Severity};
 use super::{note, owned, probe};
 use crate::epistemic::{Formula, Model, Partition, decode};
+use crate::world::{GENERAL, whole_name};
 use serde_json::{Value, json};
 
 pub(super) fn all() -> Vec<Probe> {
@@ -36,12 +37,13 @@ async fn negative_knowledge(context: &Context<'_>) -> Result<(), Failed> {
     let confidential = decode::propositions(&item);
     context.capture(&[item]).await?;
     // Grants that try: every level below the whole, wide filters, other profiles.
-    for (level, profile) in
-        [(0u8, "memory.v1"), (1, "memory.v1"), (2, "memory.v1"), (3, "memory.v1"), (3, "contact.v1")]
-    {
+    let mut known = GENERAL.into_iter().map(whole_name).filter(|name| context.declared().has_profile(name));
+    let first = known.next().unwrap_or_else(|| context.profile());
+    let levels = (0..=3u8).map(|level| (level, first.clone())).chain(known.next().map(|other| (3, other)));
+    for (level, profile) in levels {
         let grantee = context.stranger();
         let mut draft = context.draft(&grantee, &label, level);
-        draft["redaction_profile"] = json!(format!("oap.profile.projection.{profile}"));
+        draft["redaction_profile"] = json!(profile);
         let session = context.session(grantee, draft).await?;
         let mut received = Vec::new();
         let mut everything = Vec::new();

@@ -20,8 +20,10 @@ mod worlds;
 use super::{Context, Failed, Probe, Running, Severity};
 use oap_identity::{Signer, random};
 
-/// The probe of what every reply must have: it is made last.
-pub(super) const FORMS: &str = "answer-forms";
+/// The probe of what every reply must have.
+const FORMS: &str = "answer-forms";
+/// Probes that are made when all others are over, in this order.
+pub(super) const LAST: [&str; 2] = [among_gateways::LOCKDOWN, FORMS];
 
 type Run = for<'a> fn(&'a Context<'a>) -> Running<'a>;
 

@@ -3,6 +3,7 @@
 use super::super::context::{Context, expect};
 use super::super::{Failed, Probe, Severity};
 use super::{items, note, owned, probe};
+use crate::world::whole_name;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
@@ -66,7 +67,7 @@ impl Table {
 }
 
 /// The normative tables: contact, calendar event, private calendar event, task.
-fn normative(context: &Context<'_>) -> [Table; 4] {
+fn normative(context: &Context<'_>) -> Vec<Table> {
     let contact = Table::of(context, "contact", |at| {
         json!({
             "entity_type": "oap.entity.contact",
@@ -97,11 +98,16 @@ fn normative(context: &Context<'_>) -> [Table; 4] {
             "priority": at(2), "assignee_dids": [at(2)], "description": at(3), "linked_entities": [at(4)],
         })
     });
-    [contact, event("public", 1), event("private", 4), task]
+    vec![contact, event("public", 1), event("private", 4), task]
 }
 
 async fn tables(context: &Context<'_>) -> Result<(), Failed> {
-    for Table { profile, entity, mut shown } in normative(context) {
+    let mut known = normative(context);
+    known.retain(|table| context.declared().has_profile(&whole_name(table.profile)));
+    if known.is_empty() {
+        return Err(Failed::NotDeclared("the manifest names none of the profiles of entities".to_owned()));
+    }
+    for Table { profile, entity, mut shown } in known {
         let (label, text) = (context.word(), context.word());
         let mut item = note(&text, &[&label]);
         item["content"]["structured"] = entity;
@@ -113,7 +119,7 @@ async fn tables(context: &Context<'_>) -> Result<(), Failed> {
         for level in 0..=4u8 {
             let grantee = context.stranger();
             let mut draft = context.draft(&grantee, &label, level);
-            draft["redaction_profile"] = json!(format!("oap.profile.projection.{profile}.v1"));
+            draft["redaction_profile"] = json!(whole_name(profile));
             let session = context.session(grantee, draft).await?;
             let reply = context.query(&session, &json!({"query": ""})).await?;
             let (all, answer) = (decoded(&reply.bytes), reply.json());

@@ -1,17 +1,19 @@
 //! Whole worlds: everything that every grantee asks, beside what the reference model says.
 
-use super::super::context::Context;
+use super::super::context::{Context, expect};
 use super::super::worlds::{
-    Lived, ask_all, behind_gates, canaries_of, exports, judge, live, over_time, pair, setting, steps,
-    strangers, vectors,
+    Lived, ask_all, behind_gates, canaries_of, exports, judge, live, over_time, owner_reads, pair, setting,
+    steps, strangers, vectors,
 };
 use super::super::{Failed, Probe, Severity};
-use super::{owned, probe, waiting};
-use crate::world::{Canaries, History, Setting, Size, World, gated};
+use super::credentials::comes_to_nothing;
+use super::{note, owned, probe, waiting};
+use crate::world::{Canaries, History, OWN, Setting, Size, World, gated, read_profile};
+use serde_json::json;
 use std::time::Duration;
 
 pub(super) fn all() -> Vec<Probe> {
-    use Severity::Critical;
+    use Severity::{Critical, Major};
     vec![
         owned(
             "worlds",
@@ -35,6 +37,9 @@ pub(super) fn all() -> Vec<Probe> {
             probe!(gates),
         )),
         waiting(owned("worlds-over-time", &["ME-09", "ME-14"], Critical, probe!(time))),
+        owned("own-profiles", &["ME-01"], Critical, probe!(own_profiles)),
+        owned("sanctions", &["CO-18"], Critical, probe!(sanctions)),
+        owned("owners-log", &["CO-22", "ST-02"], Major, probe!(owners_log)),
         owned("paired-fillings", &["ME-13", "ME-14", "PJ-07"], Critical, probe!(paired)),
         owned(
             "histories",
@@ -77,7 +82,10 @@ async fn tables(context: &Context<'_>) -> Result<(), Failed> {
     for grant in 0..world.grants.len() {
         vectors(&mut lived, grant, &mut findings).await?;
     }
-    steps(&mut lived, &done, &mut findings).await?;
+    let stepped = steps(&mut lived, &done, &mut findings).await;
+    // What was found is told, whatever the owner's side refuses then.
+    judge(&findings)?;
+    stepped?;
     // Of what is gone by now, too: under the last one it was seen.
     vectors(&mut lived, world.grants.len().saturating_sub(1), &mut findings).await?;
     judge(&findings)
@@ -89,6 +97,101 @@ async fn gates(context: &Context<'_>) -> Result<(), Failed> {
     let manifest = context.get("/.well-known/oap-memory.json").await?;
     for gated in gated::worlds(seed, &Setting::of(&manifest, context.now())) {
         behind_gates(context, &manifest, &gated).await?;
+    }
+    Ok(())
+}
+
+/// What profiles of the owner's own show, at each of their levels.
+async fn own_profiles(context: &Context<'_>) -> Result<(), Failed> {
+    let seed = context.worlds()?.start;
+    for document in OWN.map(read_profile) {
+        context.covered(json!({"do": "profile", "profile": document})).await?;
+    }
+    let manifest = context.get("/.well-known/oap-memory.json").await?;
+    for document in OWN.map(read_profile) {
+        let name = document["name"].as_str().unwrap_or_default();
+        let all = manifest["memory_exchange"]["supported_redaction_profiles"].as_array();
+        expect(all.is_some_and(|all| all.iter().any(|one| one == name)), || {
+            format!("oap-memory.json: supported_redaction_profiles does not name {name}")
+        })?;
+        context.found_profile(name);
+        // Nobody names it below its least level.
+        if let Some(least) = document["minimum_level"].as_u64() {
+            let grantee = context.stranger();
+            let mut draft = context.draft(&grantee, "l0", 0);
+            (draft["redaction_profile"], draft["trust_level"]) =
+                (json!(name), json!(least.saturating_sub(1)));
+            comes_to_nothing(context, &grantee, draft, "a grant below the least level of its profile")
+                .await?;
+        }
+    }
+    let world = World::of_own_profiles(seed, &Setting::of(&manifest, context.now()));
+    let mut canaries = Canaries::default();
+    canaries_of(&world, &mut canaries);
+    let mut lived = Lived::fill(context, &world, &manifest, &canaries).await?;
+    let mut findings = Vec::new();
+    ask_all(&mut lived, &mut findings).await?;
+    judge(&findings)
+}
+
+/// What sanctions lists stop, and what is stopped where one is not at hand.
+async fn sanctions(context: &Context<'_>) -> Result<(), Failed> {
+    let seed = context.worlds()?.start;
+    let manifest = context.get("/.well-known/oap-memory.json").await?;
+    let none = || context.covered(json!({"do": "sanctions", "list": gated::LIST, "named": null}));
+    none().await?;
+    let mut lived = Ok(());
+    for gated in gated::screened(seed, &Setting::of(&manifest, context.now())) {
+        if lived.is_ok() {
+            lived = behind_gates(context, &manifest, &gated).await;
+        }
+    }
+    // Whatever was found, what the probes put there is no list.
+    none().await?;
+    lived
+}
+
+/// What the owner reads in the log, by each parameter; and there is a receipt of each thing that was done with an item.
+async fn owners_log(context: &Context<'_>) -> Result<(), Failed> {
+    let seed = context.worlds()?.start;
+    context.covered(json!({"do": "audit", "asked": {"limit": 1}})).await?;
+    let manifest = context.get("/.well-known/oap-memory.json").await?;
+    let world = World::new(seed, &Setting::of(&manifest, context.now()), Size { items: 8, queries: 1 });
+    let mut canaries = Canaries::default();
+    canaries_of(&world, &mut canaries);
+    let mut lived = Lived::fill(context, &world, &manifest, &canaries).await?;
+    let mut findings = Vec::new();
+    ask_all(&mut lived, &mut findings).await?;
+    owner_reads(&lived, &mut findings).await?;
+    judge(&findings)?;
+    changes_are_in_the_log(context).await
+}
+
+/// Each link of an item's chain names a receipt, and the owner's log has all of them.
+async fn changes_are_in_the_log(context: &Context<'_>) -> Result<(), Failed> {
+    let label = context.word();
+    let id = context.capture(&[note("as it was", &[&label])]).await?.into_iter().next().unwrap_or_default();
+    let session = context.granted(&label, 2).await?;
+    for command in [
+        json!({"do": "confirm"}),
+        json!({"do": "relabel", "labels": [label, "more"]}),
+        json!({"do": "correct", "item": {"content": {"text": "as it is"}}}),
+        json!({"do": "retract"}),
+        json!({"do": "restore"}),
+    ] {
+        let mut command = command;
+        command["item_id"] = json!(id);
+        context.owner(command).await?;
+    }
+    let answer = context.answer(&session, &json!({"query": ""})).await?;
+    let links = answer["items"][0]["integrity"]["chain"].as_array().cloned().unwrap_or_default();
+    expect(links.len() == 6, || format!("a chain has {} links, must have 6", links.len()))?;
+    let log = context.covered(json!({"do": "audit", "asked": {"item_id": id}})).await?;
+    let known = log["receipts"].as_array().map(Vec::as_slice).unwrap_or_default();
+    for link in links {
+        expect(known.iter().any(|receipt| receipt["receipt_id"] == link["receipt"]), || {
+            format!("the owner's log does not have the receipt of the link {}", link["event"])
+        })?;
     }
     Ok(())
 }

@@ -1,6 +1,7 @@
 //! Violations of the conditions on grants at issue, and on children at their exchange, with what is right at each boundary.
 
 use crate::model::rule::Granting;
+use crate::world::whole_name;
 use oap_identity::Timestamp;
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -211,7 +212,8 @@ pub(super) fn of_child(granting: Granting) -> Vec<Case> {
             (c["filter"]["scopes"], c["granter"]) = (json!([scope]), json!(format!("{did}#another")));
         })],
         Granting::ChildProfile => vec![bad("another", |c, _| {
-            c["redaction_profile"] = json!("oap.profile.projection.task.v1");
+            let other = if c["redaction_profile"] == *whole_name("task") { "contact" } else { "task" };
+            c["redaction_profile"] = json!(whole_name(other));
         })],
         Granting::ChildBasis => vec![bad("another", |c, _| c["lawful_basis"] = json!("contract"))],
         Granting::ChildMaxItems => vec![

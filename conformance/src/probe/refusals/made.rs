@@ -373,7 +373,7 @@ async fn brought(context: &Context<'_>, by_envelope: bool) -> Result<(), Failed>
     let seed = u64::from_le_bytes(random::bytes(context.random()));
     let world = World::new(seed, &setting, Size { items: 8, queries: 0 });
     let declared = context.declared();
-    let world = granting(world, context.now().plus(declared.life()), declared.max_items);
+    let world = granting(world, &context.profile(), context.now().plus(declared.life()), declared.max_items);
     let mut canaries = Canaries::default();
     canaries_of(&world, &mut canaries);
     let mut lived = Lived::fill(context, &world, &manifest, &canaries).await?;

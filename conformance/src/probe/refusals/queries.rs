@@ -31,12 +31,12 @@ const BELOW_REVOKED: usize = 9;
 const REVOKED: usize = 10;
 
 /// A world with a grant for each condition.
-pub(super) fn granting(mut world: World, end: Timestamp, max_items: u64) -> World {
+pub(super) fn granting(mut world: World, profile: &str, end: Timestamp, max_items: u64) -> World {
     let scope = world.scope.clone();
     let issued = |more: Value| {
         let mut draft = json!({
             "scope": scope, "purpose": "planning of a journey", "expires_at": end, "max_items": max_items.min(50),
-            "redaction_profile": "oap.profile.projection.memory.v1", "trust_level": 4, "filter": {},
+            "redaction_profile": profile, "trust_level": 4, "filter": {},
         });
         if let (Some(draft), Some(more)) = (draft.as_object_mut(), more.as_object()) {
             draft.extend(more.clone());

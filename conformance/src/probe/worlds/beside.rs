@@ -133,6 +133,52 @@ async fn log(
     Ok(answer)
 }
 
+/// The owner's log: all of it, and what each parameter leaves of it; each is to have something.
+///
+/// # Errors
+/// When the run is over, or the owner's side does not read the log.
+pub(in super::super) async fn owner_reads(
+    lived: &Lived<'_>,
+    findings: &mut Vec<Finding>,
+) -> Result<(), Failed> {
+    let whole = json!({"limit": 1000});
+    let receipts = owners(lived, &whole, findings).await?;
+    let of_items = |receipt: &&Value| {
+        let is_under_grant = receipt["policy_decisions"][0]["consumed_grant_id"].is_string();
+        is_under_grant && receipt["provenance_tags_out"][0].is_string()
+    };
+    let Some(answered) = receipts.iter().find(of_items) else { return Ok(()) };
+    let item = answered["provenance_tags_out"][0].as_str().and_then(|tag| tag.split('@').next());
+    for asked in [
+        json!({"limit": 3}),
+        json!({"grantee": answered["agent_did"]}),
+        json!({"grant_id": answered["policy_decisions"][0]["consumed_grant_id"]}),
+        json!({"item_id": item}),
+        json!({"since": answered["timestamp"]}),
+    ] {
+        owners(lived, &asked, findings).await?;
+    }
+    Ok(())
+}
+
+/// A question of the owner's; the receipts that came.
+async fn owners(lived: &Lived<'_>, asked: &Value, findings: &mut Vec<Finding>) -> Result<Vec<Value>, Failed> {
+    let log = lived.context.covered(json!({"do": "audit", "asked": asked})).await?;
+    let mut differences = lived.model.audit_where(Reader::Owner, asked, &lived.disclosed).differences(&log);
+    let receipts = log["receipts"].as_array().cloned().unwrap_or_default();
+    if receipts.is_empty() {
+        let why = "is empty, and there is a receipt that was asked for".to_owned();
+        differences.push(Difference { at: "/receipts".to_owned(), why });
+    }
+    findings.extend(differences.into_iter().map(|difference| Finding {
+        seed: lived.world.seed,
+        grant: "the owner".to_owned(),
+        query: json!({"the log": asked}),
+        difference,
+    }));
+    Ok(receipts)
+}
+
 fn told(
     lived: &Lived<'_>,
     grant: usize,

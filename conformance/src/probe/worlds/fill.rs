@@ -3,8 +3,8 @@
 use super::super::Failed;
 use super::super::context::{Context, PURPOSE, Session, expect, tagged};
 use super::Finding;
-use crate::model::{Disclosed, Model};
-use crate::world::{Canaries, Item, World};
+use crate::model::{Disclosed, Model, ProfileText};
+use crate::world::{Canaries, Item, OWN, World};
 use oap_grants::grant as signed;
 use oap_identity::{GrantId, Hash, Signer, Timestamp, json as strict, random};
 use serde_json::{Value, json};
@@ -74,7 +74,7 @@ impl<'a> Lived<'a> {
             world,
             ids: BTreeMap::new(),
             grants: BTreeMap::new(),
-            model: Model::new(principal, manifest, Vec::new()),
+            model: Model::new(principal, manifest, OWN.map(|text| ProfileText(text.to_owned())).into()),
             disclosed: Disclosed::default(),
             canaries,
             ahead: 0,

@@ -9,6 +9,8 @@ use crate::world::gated::{FIRST_GRANTEE, Gated, SECOND_GRANTEE, Step};
 use crate::world::{Canaries, Item};
 use oap_identity::Timestamp;
 use oap_identity::signed::UnverifiedSignature;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -40,7 +42,7 @@ pub(in super::super) async fn behind_gates(
         let done = step(&mut lived, next, &mut last, &mut findings).await;
         done.and_then(|()| judge(&findings)).map_err(|failed| match failed {
             Failed::Wrong(why) => Failed::Wrong(format!("{}: {why}", gated.what)),
-            not_made @ (Failed::Skipped(_) | Failed::NotDeclared(_)) => not_made,
+            not_made @ (Failed::Skipped(_) | Failed::NotDeclared(_) | Failed::NotCovered(_)) => not_made,
         })?;
     }
     Ok(())
@@ -55,11 +57,7 @@ async fn step(
     let context = lived.context;
     match step {
         Step::Context(document) => {
-            let mut text = document.to_string();
-            for (number, stands) in [FIRST_GRANTEE, SECOND_GRANTEE].into_iter().enumerate() {
-                text = text.replace(stands, lived.grantee(number)?.did().as_str());
-            }
-            let document: Value = serde_json::from_str(&text).unwrap_or_default();
+            let document = actual(lived, document)?;
             context.owner(json!({"do": "context", "context": document})).await?;
             lived.model.context(&document);
         }
@@ -101,9 +99,29 @@ async fn step(
             let query = json!({"query": "", "max_results": 1, "cursor": last.cursor});
             ask(lived, *grant, &query, findings).await?;
         }
+        Step::Sanctions { list, named } => {
+            let named = match named {
+                Some(named) => Some(actual(lived, named)?),
+                None => None,
+            };
+            context.covered(json!({"do": "sanctions", "list": list, "named": named})).await?;
+            match &named {
+                Some(named) => lived.model.screened(list, named),
+                None => lived.model.unscreened(list),
+            }
+        }
         Step::Vectors(grant) => vectors(lived, *grant, findings).await?,
     }
     Ok(())
+}
+
+/// A value with the DIDs of the grantees in place of what stands for them.
+fn actual<T: Serialize + DeserializeOwned + Default>(lived: &Lived<'_>, value: &T) -> Result<T, Failed> {
+    let mut text = serde_json::to_string(value).unwrap_or_default();
+    for (number, stands) in [FIRST_GRANTEE, SECOND_GRANTEE].into_iter().enumerate() {
+        text = text.replace(stands, lived.grantee(number)?.did().as_str());
+    }
+    Ok(serde_json::from_str(&text).unwrap_or_default())
 }
 
 /// A bridge that the owner signs: as it was drafted, by the principal's key.

@@ -10,7 +10,7 @@ mod pair;
 mod shrink;
 
 pub(super) use ask::{ask, ask_all};
-pub(super) use beside::{export, exports, over_time, strangers, vectors};
+pub(super) use beside::{export, exports, over_time, owner_reads, strangers, vectors};
 pub(super) use fill::{Lived, canaries_of, issued_below};
 pub(super) use gates::behind_gates;
 pub(super) use live::{revoke, steps};
