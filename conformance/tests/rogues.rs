@@ -13,7 +13,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use common::*;
 use oap_conformance::probe::{self, Limits, Outcome, Reply};
 use oap_identity::random::Seeded;
-use oap_identity::{Hash, Random};
+use oap_identity::{Hash, Random, Timestamp};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
@@ -138,6 +138,46 @@ fn rogues() -> Vec<Rogue> {
                 if is_query(r) { reply.headers.push(("x-trace".to_owned(), URL_SAFE_NO_PAD.encode(said))) }
                 reply
             }, ..HONEST },
+        Rogue { name: "tells a hidden word where a grant is exchanged", meant: "worlds",
+            answered: |m, r, mut reply| {
+                let said = m.items.last().and_then(|item| item["content"]["text"].as_str()).unwrap_or_default();
+                if r.path == "/oap/memory/grant" { reply.headers.push(("x-trace".to_owned(), URL_SAFE_NO_PAD.encode(said))) }
+                reply
+            }, ..HONEST },
+        Rogue { name: "tells a hidden word beside the output of an envelope", meant: "refused-actions",
+            answered: |m, r, reply| at("/oap/invoke", r, reply, |envelope| {
+                envelope["trace"] = json!(m.items.iter().map(|item| item["content"]["text"].clone()).collect::<Vec<_>>());
+            }), ..HONEST },
+        Rogue { name: "tells when everything was captured", meant: "worlds",
+            answered: |m, r, mut reply| {
+                let times: Vec<&str> = m.items.iter().filter_map(|item| item["provenance"]["captured_at"].as_str()).collect();
+                if is_query(r) { reply.headers.push(("x-trace".to_owned(), times.join(" "))) }
+                reply
+            }, ..HONEST },
+        Rogue { name: "tells a hidden number", meant: "worlds",
+            answered: |m, r, mut reply| {
+                let numbers = m.items.iter().filter_map(|item| item["content"]["structured"]["number"].as_u64());
+                let numbers: Vec<String> = numbers.map(|number| number.to_string()).collect();
+                if is_query(r) { reply.headers.push(("x-trace".to_owned(), numbers.join(" "))) }
+                reply
+            }, ..HONEST },
+        Rogue { name: "makes tokens for everywhere", meant: "worlds",
+            answered: |_, r, reply| at("/oap/memory/grant", r, reply, |body| if body["memory_grant_jwt"].is_string() {
+                let token = forged(body["memory_grant_jwt"].as_str().unwrap(), |claims| claims["aud"] = json!("*"));
+                body["memory_grant_jwt"] = json!(token);
+            }), ..HONEST },
+        Rogue { name: "says that a token lives for an hour", meant: "worlds",
+            answered: |_, r, reply| at("/oap/memory/grant", r, reply, |body| if body["expires_in"].is_number() {
+                body["expires_in"] = json!(3600);
+            }), ..HONEST },
+        Rogue { name: "does not say where a delegated grant is revoked", meant: "worlds",
+            answered: |_, r, reply| at("/oap/memory/grant", r, reply, |body| drop(body.as_object_mut().unwrap().remove("status"))), ..HONEST },
+        Rogue { name: "says that every grant is active", meant: "histories",
+            answered: |_, r, reply| at("/oap/memory/grant/", r, reply, |body| body["state"] = json!("active")), ..HONEST },
+        Rogue { name: "tells anybody the state of a grant", meant: "histories",
+            answered: |_, r, reply| if r.path.starts_with("/oap/memory/grant/") && reply.status == 404 {
+                Reply { status: 200, bytes: json!({"grant_id": r.path.rsplit('/').next(), "state": "active"}).to_string().into_bytes(), ..reply }
+            } else { reply }, ..HONEST },
         Rogue { name: "tells how much it holds", meant: "paired-fillings",
             answered: |m, r, mut reply| {
                 let scope = part(header(r, "authorization"), 1)["oap_scope"].clone();
@@ -164,6 +204,11 @@ fn rogues() -> Vec<Rogue> {
             }), ..HONEST },
         Rogue { name: "says that it owes something and owes nothing", meant: "gates", owner: |_, c| ignored(c, "context"), ..HONEST },
         Rogue { name: "takes no bridge back", meant: "gates", owner: |_, c| ignored(c, "unbridge"), ..HONEST },
+        Rogue { name: "says that it heard its owner's consent", meant: "histories", owner: |_, c| ignored(c, "consent"), ..HONEST },
+        Rogue { name: "owes nothing in the middle of a history", meant: "histories", owner: |_, c| ignored(c, "context"), ..HONEST },
+        Rogue { name: "corrects what an item says alone", meant: "every-table", owner: |_, c| words_alone(c), ..HONEST },
+        Rogue { name: "corrects what an item says alone, in the middle of a history", meant: "histories", owner: |_, c| words_alone(c), ..HONEST },
+        Rogue { name: "does not put items back", meant: "histories", owner: |_, c| ignored(c, "restore"), ..HONEST },
         Rogue { name: "says that it rotates its keys", meant: "histories", owner: |_, c| ignored(c, "rotate"), ..HONEST },
         Rogue { name: "publishes the key in use alone", meant: "histories",
             answered: |_, r, reply| at("did.json", r, reply, |document| {
@@ -179,6 +224,15 @@ fn rogues() -> Vec<Rogue> {
                 let kid = part(body(r)["grant"]["signature"].as_str().unwrap_or_default(), 0)["kid"].clone();
                 if r.path == "/oap/memory/grant" && former(m, &kid) { refused(reply, 400, "invalid_input") } else { reply }
             }, ..HONEST },
+        Rogue { name: "exchanges a grant whenever it is shown", meant: "worlds-over-time",
+            answered: |_, r, reply| if r.path == "/oap/memory/grant" && reply.status == 403 { let_in() } else { reply }, ..HONEST },
+        Rogue { name: "lets items end by days a little later", meant: "worlds-over-time",
+            owner: |_, c| captured(c, |item| if item["ttl_days"].is_number() && item["expires_at"].is_null() {
+                let at = item["provenance"]["captured_at"].as_str().and_then(|at| at.parse::<Timestamp>().ok());
+                let days = item["ttl_days"].as_u64().unwrap_or(0);
+                let end = at.map(|at| at.plus(Duration::from_secs(days * 86_400)).plus(Duration::from_millis(1)));
+                if end.is_some() { item["expires_at"] = json!(end) }
+            }), ..HONEST },
         Rogue { name: "forgets the end of items", meant: "worlds-over-time",
             owner: |_, c| captured(c, |item| drop(item.as_object_mut().unwrap().remove("expires_at"))), ..HONEST },
         // Grants.
@@ -559,6 +613,11 @@ fn rogues() -> Vec<Rogue> {
     ];
     rogues.extend(among_gateways::rogues());
     rogues
+}
+
+/// A command that corrects nothing but what an item says.
+fn words_alone(command: Value) -> Value {
+    if command["item"]["content"].is_null() { ignored(command, "correct") } else { command }
 }
 
 /// Whether a key is one of the gateway's that was retired, as far as its document was read.

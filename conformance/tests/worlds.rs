@@ -4,6 +4,7 @@ use base64::Engine;
 use oap_conformance::model::rule::List;
 use oap_conformance::model::{Disclosed, Model, Rule};
 use oap_conformance::world::*;
+use oap_identity::Timestamp;
 use oap_memory::detect::{FREE_SPANS, People as Contacts, of_contact, segments};
 use serde_json::json;
 use std::collections::BTreeSet;
@@ -80,7 +81,8 @@ fn joined_as_found(text: &str, people: &Contacts, spans: &[Span]) {
     assert!(inside == spans.len() && mixed, "{inside} of {}", spans.len());
 }
 
-/// Every leaf that is free text has a canary, and each canary one place in its item.
+/// Every leaf that is free text, a time or a number has a canary, and each canary one place in its item: all but words of closed lists, what
+/// lies at a bound that decides, and counts of days and dimensions. Two values, as flags have, are told apart by nothing.
 #[test]
 fn every_place_has_a_canary() {
     let fixed = [
@@ -91,31 +93,37 @@ fn every_place_has_a_canary() {
         "type",
         "transparency",
         "visibility",
-        "start",
-        "end",
-        "due_at",
-        "created_at",
-        "updated_at",
-        "completed_at",
-        "until",
-        "captured_at",
-        "expires_at",
+        "confidence",
+        "ttl_days",
+        "dimensions",
     ];
-    let world = world(1);
-    // What a text calls a contact is the contact's canary.
-    let contacts: Vec<&String> =
-        world.items().take(CONTACTS).flat_map(|item| item.planted.canaries.keys()).collect();
-    for item in world.items() {
-        for (at, leaf) in leaves(&item.draft) {
-            let name = at.rsplit('/').next().unwrap_or_default();
-            if leaf.is_string() && !fixed.contains(&name) {
-                let small = leaf.as_str().unwrap().to_lowercase();
+    let now = setting().now.millis();
+    let [after, before] = [40, 10].map(|days| now - days * 86_400_000);
+    let bounds: BTreeSet<String> = [after - 1, after, after + 1, before - 1, before, before + 1, now - 1]
+        .map(|at| Timestamp::from_millis(at).to_string())
+        .into();
+    let (mut times, mut numbers) = (0, 0);
+    for seed in 0..8 {
+        let world = world(seed);
+        // What a text calls a contact is the contact's canary.
+        let contacts: Vec<&String> =
+            world.items().take(CONTACTS).flat_map(|item| item.planted.canaries.keys()).collect();
+        for item in world.items() {
+            for (at, leaf) in leaves(&item.draft) {
+                let name = at.rsplit('/').next().unwrap_or_default();
+                let text = leaf.as_str().map_or_else(|| leaf.to_string(), str::to_lowercase);
+                let free = (leaf.is_string() && !bounds.contains(&text.to_uppercase())) || leaf.is_number();
+                if !free || fixed.contains(&name) {
+                    continue;
+                }
                 let mut known = item.planted.canaries.keys().chain(contacts.iter().copied());
-                let known = known.any(|word| small.contains(word.as_str()));
-                assert!(known, "{at}: {leaf}");
+                assert!(known.any(|word| text.contains(word.as_str())), "seed {seed}, {at}: {leaf}");
+                times += usize::from(text.to_uppercase().parse::<Timestamp>().is_ok());
+                numbers += usize::from(leaf.is_number());
             }
         }
     }
+    assert!(times > 400 && numbers > 60, "{times} times, {numbers} numbers");
 }
 
 /// Over a few seeds every value of everything that is chosen turns up.
@@ -217,6 +225,26 @@ fn coverage_is_whole() {
     }
 }
 
+/// Over many seeds every two fields of a filter stand in one.
+#[test]
+fn every_pair_of_fields_is_dealt() {
+    let mut pairs = BTreeSet::new();
+    for seed in 0..90 {
+        for grant in world(seed).grants {
+            let names: Vec<String> = grant.draft["filter"]
+                .as_object()
+                .into_iter()
+                .flatten()
+                .map(|(name, _)| name.clone())
+                .collect();
+            for one in &names {
+                pairs.extend(names.iter().filter(|other| one < *other).map(|other| format!("{one} {other}")));
+            }
+        }
+    }
+    assert_eq!(pairs.len(), 45, "{pairs:?}");
+}
+
 #[test]
 fn canaries_are_found_however_they_are_written() {
     let mut canaries = Canaries::default();
@@ -278,7 +306,16 @@ fn the_whole_world_exercises_every_cell_and_every_case_of_a_filter() {
     // Of many scopes none but one can be named without a bridge.
     let of_tables = |rule: &Rule| match rule {
         Rule::Filter(List::Scopes, case) => !case.as_str().contains("many"),
-        rule => matches!(rule, Rule::Cell(_) | Rule::Filter(..) | Rule::FilterBound(..)),
+        rule => {
+            matches!(
+                rule,
+                Rule::Cell(_)
+                    | Rule::Filter(..)
+                    | Rule::FilterBound(..)
+                    | Rule::FilterPair(..)
+                    | Rule::SpanPlace(..)
+            )
+        }
     };
     let never: Vec<String> = Rule::all()
         .into_iter()
@@ -286,6 +323,47 @@ fn the_whole_world_exercises_every_cell_and_every_case_of_a_filter() {
         .map(|r| r.to_string())
         .collect();
     assert!(never.is_empty(), "{} never: {never:#?}", never.len());
+}
+
+/// Contacts are named in every way: by each of their names, their channels and streets, and within another span.
+#[test]
+fn texts_name_contacts_in_every_way() {
+    let mut seen = BTreeSet::new();
+    for seed in 0..8 {
+        let world = world(seed);
+        let contacts: Vec<&serde_json::Value> =
+            world.items().take(CONTACTS).map(|item| &item.draft["content"]["structured"]).collect();
+        let spans = world.items().flat_map(|item| item.planted.spans.values().flatten());
+        for span in spans.filter(|span| span.class == "third_party") {
+            let is = |said: &serde_json::Value| said.as_str() == Some(&span.text);
+            let names = ["given", "family", "middle", "nickname", "display"];
+            for contact in &contacts {
+                seen.extend(names.iter().filter(|name| is(&contact["names"][**name])).copied());
+                let channels = contact["channels"].as_array().into_iter().flatten();
+                seen.extend(
+                    channels
+                        .filter(|c| is(&c["value"]))
+                        .filter_map(|c| c["type"].as_str())
+                        .map(|kind| if kind == "email" { "email" } else { "phone" }),
+                );
+                let street = contact["addresses"][0]["street"].as_str().unwrap();
+                match span.text.strip_prefix(street) {
+                    Some("") => drop(seen.insert("street")),
+                    Some(_) => drop(seen.insert("street and town")),
+                    None => {}
+                }
+                let given = contact["names"]["given"].as_str().unwrap().to_lowercase();
+                if span.text.starts_with(&given) && span.text.contains('@') {
+                    seen.insert("an address that holds a name");
+                }
+                let family = contact["names"]["family"].as_str().unwrap();
+                if span.text.ends_with(&format!("{family} Street")) {
+                    seen.insert("a street that holds a name");
+                }
+            }
+        }
+    }
+    assert_eq!(seen.len(), 11, "{seen:?}");
 }
 
 /// What is planted in that world is read in one way only, too.

@@ -1,6 +1,6 @@
 //! An item: what its owner wrote, in the form in which it is committed (protocol section 4).
 
-use super::rule::{Standing, Written};
+use super::rule::{Corrected, Standing, Written};
 use crate::world::{Planted, Span};
 use oap_identity::{Timestamp, json};
 use serde_json::{Map, Value};
@@ -40,8 +40,8 @@ impl Version {
         self.whole["provenance"]["confidence"].as_f64().unwrap_or(1.0)
     }
 
-    /// From when on it is in no view, and by which member.
-    fn end(&self) -> Option<(Timestamp, bool)> {
+    /// From when on it is in no view, and whether by `ttl_days`.
+    pub fn end(&self) -> Option<(Timestamp, bool)> {
         let by_ttl = self.whole["ttl_days"].as_u64().map(|days| {
             let life = Duration::from_secs(days.saturating_mul(86_400));
             (self.captured_at().plus(life), true)
@@ -52,12 +52,17 @@ impl Version {
     /// Whether it has not ended, and the rules that say so.
     pub fn lives(&self, at: Timestamp) -> (bool, Vec<Standing>) {
         let Some((end, by_ttl)) = self.end() else { return (true, Vec::new()) };
-        let mut rules = vec![match (by_ttl, at.cmp(&end)) {
-            (false, std::cmp::Ordering::Less) => Standing::BeforeEnd,
-            (false, std::cmp::Ordering::Equal) => Standing::AtEnd,
-            (false, std::cmp::Ordering::Greater) => Standing::AfterEnd,
-            (true, std::cmp::Ordering::Less) => Standing::BeforeTtl,
-            (true, _) => Standing::AfterTtl,
+        let mut rules = vec![match (at.millis() - end.millis(), by_ttl) {
+            (..-1, false) => Standing::BeforeEnd,
+            (-1, false) => Standing::LastBeforeEnd,
+            (0, false) => Standing::AtEnd,
+            (1, false) => Standing::FirstAfterEnd,
+            (_, false) => Standing::AfterEnd,
+            (..-1, true) => Standing::BeforeTtl,
+            (-1, true) => Standing::LastBeforeTtl,
+            (0, true) => Standing::AtTtl,
+            (1, true) => Standing::FirstAfterTtl,
+            (_, true) => Standing::AfterTtl,
         }];
         if !by_ttl && !self.whole["ttl_days"].is_null() {
             rules.push(Standing::EndOutranksTtl);
@@ -89,6 +94,28 @@ pub(super) struct Item {
     pub state: State,
     /// When the gateway captured it.
     pub at: Timestamp,
+    /// The correction that made the version in force, if one did.
+    pub correction: Option<Box<Correction>>,
+}
+
+/// A correction.
+#[derive(Debug, Clone)]
+pub(super) struct Correction {
+    /// The members that it changed.
+    pub members: Vec<Corrected>,
+    /// The version before it.
+    pub former: Version,
+}
+
+impl Correction {
+    /// By the members that were sent.
+    pub fn of(changes: &Value, former: Version) -> Self {
+        let members = Corrected::ALL
+            .iter()
+            .copied()
+            .filter(|member| member.pointers().iter().any(|pointer| changes.pointer(pointer).is_some()));
+        Self { members: members.collect(), former }
+    }
 }
 
 impl Item {

@@ -33,6 +33,7 @@ mod audit;
 mod check;
 mod coverage;
 mod disclosed;
+mod exchange;
 mod expected;
 mod export;
 mod filter;
@@ -52,6 +53,7 @@ mod view;
 pub use check::Difference;
 pub use coverage::{report, undecided};
 pub use disclosed::Disclosed;
+pub use exchange::{ExpectedExchange, ExpectedState};
 pub use expected::{Expected, ExpectedAnswer, ExpectedAudit, ExpectedExport, ExpectedReceipt, Form, Leaves};
 pub use rule::Rule;
 pub use vectors::{ExpectedVector, Refers};
@@ -61,7 +63,7 @@ use coverage::Decided;
 use gates::Gates;
 use grant::Grant;
 use granting::Limits;
-use item::{Item, State};
+use item::{Correction, Item, State};
 use keys::Published;
 use oap_identity::{Did, Timestamp};
 use profile::Document;
@@ -96,8 +98,10 @@ pub struct Model {
     belief_threshold: f64,
     /// The gateway's models of embeddings.
     embeddings: Vec<Named>,
-    /// Where vectors are, up to the id of their item.
-    vectors_below: String,
+    /// The origin of the query endpoint, where what the manifest does not name is too (protocol section 2).
+    origin: String,
+    /// Where the status list is.
+    revocation: String,
     default_scope: String,
     /// Whether the times that it is told are the gateway's own to the millisecond.
     exact_clock: bool,
@@ -118,7 +122,8 @@ impl Model {
             principal,
             belief_threshold: manifest["belief_threshold"].as_f64().unwrap_or(BELIEF_THRESHOLD),
             embeddings: Named::read(manifest),
-            vectors_below: vectors::below(manifest),
+            origin: origin(manifest),
+            revocation: manifest["endpoints"]["revocation"].as_str().unwrap_or_default().to_owned(),
             default_scope: DEFAULT_SCOPE.to_owned(),
             exact_clock: false,
             limits: Limits::read(manifest),
@@ -156,13 +161,26 @@ impl Model {
             events: vec!["capture"],
             state: State::Current,
             at,
+            correction: None,
         };
         self.items.insert(item_id.to_owned(), item);
     }
 
-    /// The owner corrected an item: the members that change, as they were sent. `planted` is of the draft as it now is.
+    /// Whether a correction of an item would leave it another one than it is.
+    #[must_use]
+    pub fn would_change(&self, item_id: &str, changes: &Value) -> bool {
+        self.items.get(item_id).is_some_and(|item| {
+            let draft = item::corrected(&item.draft, changes);
+            let version = item::version(&draft, &self.default_scope, item.at, &Planted::default());
+            version.whole != item.version.whole
+        })
+    }
+
+    /// The owner corrected an item: the members that change, as they were sent. `planted` is of the text that they bring along, if any.
     pub fn corrected(&mut self, item_id: &str, changes: &Value, at: Timestamp, planted: &Planted) {
-        self.rewritten(item_id, changes, at, Some(planted), "correct");
+        // The text that stays has the spans that it had.
+        let planted = changes.pointer("/content/text").map(|_| planted);
+        self.rewritten(item_id, changes, at, planted, "correct");
     }
 
     /// The owner gave an item these labels, and no others.
@@ -190,7 +208,8 @@ impl Model {
         }
         let _ = at;
         item.draft = draft;
-        item.version = version;
+        let former = std::mem::replace(&mut item.version, version);
+        item.correction = (event == "correct").then(|| Box::new(Correction::of(changes, former)));
         item.committed = item.events.len();
         item.events.push(event);
     }
@@ -298,11 +317,23 @@ impl Model {
         self.answer(grant_id, query, at, spent)
     }
 
+    /// When items end, those that are over too.
+    pub fn ends(&self) -> impl Iterator<Item = Timestamp> {
+        self.items.values().filter_map(|item| Some(item.version.end()?.0))
+    }
+
     /// How often each rule decided something so far.
     #[must_use]
     pub fn decided(&self) -> BTreeMap<Rule, u64> {
         self.decided.counts()
     }
+}
+
+/// The origin of the query endpoint that a manifest names.
+fn origin(manifest: &Value) -> String {
+    let query = manifest["endpoints"]["query"].as_str().unwrap_or_default();
+    let (scheme, rest) = query.split_once("://").unwrap_or(("https", query));
+    format!("{scheme}://{}", rest.split('/').next().unwrap_or_default())
 }
 
 #[cfg(test)]

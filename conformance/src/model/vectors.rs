@@ -103,7 +103,10 @@ impl Model {
         }
         let shown = asked && access && level >= SHOWN_FROM;
         self.decided.note(Rule::Vectors(if shown { Vectors::Named } else { Vectors::NotNamed }));
-        shown.then(|| Refers { models: self.embeddings.clone(), below: self.vectors_below.clone() })
+        shown.then(|| Refers {
+            models: self.embeddings.clone(),
+            below: format!("{}/oap/memory/vec/", self.origin),
+        })
     }
 
     /// What a request for the vector of an item must be answered with, by the grantee of a grant with a token that holds. Nothing is
@@ -188,14 +191,6 @@ impl Model {
     pub fn vector_asked(&self, expected: &ExpectedVector) {
         self.decided.note(expected.rule);
     }
-}
-
-/// Where vectors are, up to the id of their item: at the origin of the query endpoint (protocol section 2).
-pub(super) fn below(manifest: &Value) -> String {
-    let query = manifest["endpoints"]["query"].as_str().unwrap_or_default();
-    let (scheme, rest) = query.split_once("://").unwrap_or(("https", query));
-    let host = rest.split('/').next().unwrap_or_default();
-    format!("{scheme}://{host}/oap/memory/vec/")
 }
 
 #[cfg(test)]

@@ -8,7 +8,9 @@ use super::gates::To;
 use super::grant::Grant;
 use super::item::{Item, State, Version};
 use super::profile;
-use super::rule::{Asked, Epistemic, List, Reach, Rule, Standing, Written};
+use super::rule::{
+    Asked, BoundCase, Epistemic, Field, List, ListCase, Reach, Refusal, Rule, Standing, Written,
+};
 use crate::world::leaves;
 use oap_identity::Timestamp;
 use serde_json::{Value, json};
@@ -57,16 +59,41 @@ impl Model {
         let against: Vec<Rule> = verdicts.iter().filter(|(_, lets)| !lets).map(|(rule, _)| *rule).collect();
         match against.as_slice() {
             [] => verdicts.iter().for_each(|(rule, _)| self.decided.note(*rule)),
-            [only] => self.decided.note(*only),
+            [only] => {
+                self.decided.note(*only);
+                self.note_pairs(*only, verdicts);
+            }
             _ => {}
         }
         against.is_empty()
     }
 
+    /// Notes each field of a filter beside the only one that is against an item.
+    fn note_pairs(&self, only: Rule, verdicts: &[Verdict]) {
+        let Some(alone) = field(only) else { return };
+        for other in verdicts.iter().filter_map(|(rule, _)| field(*rule)).filter(|other| *other != alone) {
+            self.decided.note(Rule::FilterPair(alone.min(other), alone.max(other)));
+        }
+    }
+
     /// Whether a grant reaches an item. `chain` is the grant and those above it, its first one last.
     fn reaches(&self, chain: &[&Grant], item: &Item, at: Timestamp) -> bool {
-        let Some(grant) = chain.first() else { return false };
-        let version = &item.version;
+        let reached = self.settle(&self.verdicts(chain, item, &item.version, at));
+        if let Some(correction) = &item.correction {
+            let former = self.verdicts(chain, item, &correction.former, at);
+            let before = former.iter().all(|(_, lets)| *lets);
+            if before != reached {
+                let way = if reached { Standing::CorrectedInto } else { Standing::CorrectedOutOf };
+                self.decided.note(Rule::Standing(way));
+                correction.members.iter().for_each(|member| self.decided.note(Rule::Corrected(*member)));
+            }
+        }
+        reached
+    }
+
+    /// What every rule says of a version of an item.
+    fn verdicts(&self, chain: &[&Grant], item: &Item, version: &Version, at: Timestamp) -> Vec<Verdict> {
+        let Some(grant) = chain.first() else { return vec![(Rule::Refusal(Refusal::UnknownGrant), false)] };
         let mut verdicts = grant.filter.judge(version);
         let standing = |standing, lets| (Rule::Standing(standing), lets);
         verdicts.extend(match item.state {
@@ -110,7 +137,7 @@ impl Model {
             reach(Reach::AboveRefuses, false);
         }
         reach(Reach::Admitted, true);
-        self.settle(&verdicts)
+        verdicts
     }
 
     /// The items of a grant, by their ids; `None` where its profile is not known.
@@ -126,6 +153,14 @@ impl Model {
         let shown = profile::project(version, &self.profiles, &grant.profile, grant.level, embedding)?;
         shown.rules.iter().for_each(|rule| self.decided.note(*rule));
         version.written.iter().for_each(|written| self.decided.note(Rule::Written(*written)));
+        if let Some(correction) = &item.correction {
+            let former =
+                profile::project(&correction.former, &self.profiles, &grant.profile, grant.level, embedding)?;
+            let attitude = |version: &Version| self.attitude(version, item.is_confirmed()).1;
+            if former.item != shown.item || attitude(&correction.former) != attitude(version) {
+                correction.members.iter().for_each(|member| self.decided.note(Rule::Corrected(*member)));
+            }
+        }
         let mut visible = shown.item;
         if !version.whole["embedding"].is_null() && grant.level >= 4 {
             let rule = if embedding { Asked::EmbeddingShown } else { Asked::EmbeddingHidden };
@@ -176,7 +211,14 @@ impl Model {
 
     /// What is said of the grantee's attitude (RFC 0010 A.2, A.6.2).
     fn epistemic(&self, item: &Item) -> &'static str {
-        let (sure, confirmed) = (item.version.confidence(), item.is_confirmed());
+        let (rule, attitude) = self.attitude(&item.version, item.is_confirmed());
+        self.decided.note(Rule::Epistemic(rule));
+        attitude
+    }
+
+    /// The same of a version, and the rule that says so.
+    fn attitude(&self, version: &Version, confirmed: bool) -> (Epistemic, &'static str) {
+        let sure = version.confidence();
         let above = sure >= self.belief_threshold;
         let rule = if sure >= 1.0 {
             if confirmed { Epistemic::Knowledge } else { Epistemic::CertainUnconfirmed }
@@ -189,12 +231,22 @@ impl Model {
         } else {
             Epistemic::Below
         };
-        self.decided.note(Rule::Epistemic(rule));
-        match (rule, above) {
+        let attitude = match (rule, above) {
             (Epistemic::Knowledge, _) => "knowledge",
             (_, true) => "belief",
             (_, false) => "possession",
-        }
+        };
+        (rule, attitude)
+    }
+}
+
+/// The field of a filter that a rule is of, where the filter has it.
+fn field(rule: Rule) -> Option<Field> {
+    match rule {
+        Rule::Filter(_, ListCase::Absent) | Rule::FilterBound(_, BoundCase::Absent) => None,
+        Rule::Filter(list, _) => Some(Field::List(list)),
+        Rule::FilterBound(bound, _) => Some(Field::Bound(bound)),
+        _ => None,
     }
 }
 

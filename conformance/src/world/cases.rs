@@ -26,13 +26,23 @@ impl Cases {
         let now = setting.now.millis();
         let common = Common {
             scope: scope.to_owned(),
-            labels: (0..4).map(|_| chance.canary()).collect(),
+            labels: (0..7).map(|_| chance.canary()).collect(),
             subjects: (0..3).map(|_| format!("urn:entity:{}", chance.canary())).collect(),
             times: [now - 40 * DAY, now - 10 * DAY],
             ..Common::default()
         };
         let other = format!("x{}", chance.canary());
         Self { unscoped: common.labels[3].clone(), common, kinds: setting.kinds.clone(), other }
+    }
+
+    /// The place among the items of two that have a subject each, of one of another kind, of one that is less sure than the filter asks, of one
+    /// that is surer, of one that may not be exported, and of one that has ended.
+    pub(super) fn apart_in(&self) -> [usize; 7] {
+        // Before them: two of other scopes, four with labels; three subjects, the kinds, three sensitivities, ten times, five confidences.
+        let (subjects, kinds) = (6, self.kinds.len());
+        let unsure = subjects + 3 + kinds + 3 + 10;
+        let kind = subjects + 3 + kinds.saturating_sub(1);
+        [subjects, subjects + 1, kind, unsure, unsure + 4, unsure + 5, unsure + 6]
     }
 
     /// A label that two of the items have, and one that another has.
@@ -59,12 +69,61 @@ impl Cases {
         let at = Timestamp::from_millis(after + 15 * DAY);
         let near = [SURE - 0.2, SURE - 0.001, SURE, SURE + 0.001, SURE + 0.2];
         changes.extend(near.map(|sure| json!({"provenance": {"captured_at": at, "confidence": sure}})));
+        // What others become like: in no view.
+        changes.push(json!({"exportable": false}));
+        changes.push(json!({"expires_at": Timestamp::from_millis(before + 10 * DAY - 60_000)}));
+        changes.extend(self.of_every_field());
         changes.iter().zip(1..).map(|(change, minute)| self.item(chance, change, minute)).collect()
+    }
+
+    /// A filter with every field.
+    pub(super) fn every_field(&self) -> Value {
+        let [any, all, excluded] = [4, 5, 6].map(|n| &self.common.labels[n]);
+        let [after, before] = self.common.times.map(Timestamp::from_millis);
+        json!({
+            "scopes": [self.common.scope], "subject_entity_ids": [self.common.subjects[0]],
+            "kinds": [self.kinds.first()], "labels_any": [any], "labels_all": [all],
+            "exclude_labels": [excluded], "sensitivities": ["internal", "confidential"],
+            "captured_after": after, "captured_before": before, "min_confidence": SURE,
+        })
+    }
+
+    /// What that filter admits, and for each of its fields what that one alone is against.
+    fn of_every_field(&self) -> Vec<Value> {
+        let [any, all, excluded] = [4, 5, 6].map(|n| &self.common.labels[n]);
+        let [after, before] = self.common.times;
+        let captured =
+            |at: i64, sure: f64| json!({"captured_at": Timestamp::from_millis(at), "confidence": sure});
+        let base = json!({
+            "labels": [any, all], "subject_entity_id": self.common.subjects[0],
+            "provenance": captured(after + DAY, 1.0),
+        });
+        let others = [
+            json!({}),
+            json!({"scope_id": self.other}),
+            json!({"subject_entity_id": null}),
+            json!({"kind": self.kinds.last()}),
+            json!({"labels": [all]}),
+            json!({"labels": [any]}),
+            json!({"labels": [any, all, excluded]}),
+            json!({"sensitivity": "public"}),
+            json!({"provenance": captured(after - 1, 1.0)}),
+            json!({"provenance": captured(before, 1.0)}),
+            json!({"provenance": captured(after + DAY, SURE - 0.001)}),
+        ];
+        let with = |other: &Value| {
+            let mut change = base.clone();
+            for (name, value) in other.as_object().into_iter().flatten() {
+                change[name] = value.clone();
+            }
+            change
+        };
+        others.iter().map(with).collect()
     }
 
     fn item(&self, chance: &mut Chance, change: &Value, minute: i64) -> Item {
         chance.take();
-        let at = Timestamp::from_millis(self.common.times[0] + 20 * DAY + minute * 60_000);
+        let at = chance.moment(self.common.times[0] + 20 * DAY + minute * 60_000, 60_000);
         let mut draft = json!({
             "kind": self.kinds.first(), "scope_id": self.common.scope,
             "content": {"text": format!("{} {}", chance.of(&VOCABULARY), chance.canary())},

@@ -1,7 +1,7 @@
 //! Chance from a seed: numbers, decks that are dealt to their end, and words that stand nowhere else.
 
-use oap_identity::Random as _;
 use oap_identity::random::Seeded;
+use oap_identity::{Random as _, Timestamp};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Letters of canaries. Without vowels no stemmer changes a word, and no language has it.
@@ -14,6 +14,8 @@ pub(super) struct Chance {
     random: Seeded,
     /// What is drawn beside, so that all else stays what it was.
     beside: Seeded,
+    /// What numbers and times are drawn from that are canaries.
+    digits: Seeded,
     decks: BTreeMap<&'static str, Vec<usize>>,
     made: BTreeSet<String>,
     /// Canaries since they were last taken.
@@ -27,6 +29,7 @@ impl Chance {
         Self {
             random: Seeded::new(seed),
             beside: Seeded::new(seed.rotate_left(17) ^ !0),
+            digits: Seeded::new(seed.rotate_left(41) ^ !0),
             decks: BTreeMap::new(),
             made: BTreeSet::new(),
             fresh: Vec::new(),
@@ -106,6 +109,48 @@ impl Chance {
     pub(super) fn canary(&mut self) -> String {
         let word: String = (0..WORD).map(|_| char::from(LETTERS[self.below(LETTERS.len())])).collect();
         self.planted(word)
+    }
+
+    /// A number that is a canary: of fifteen digits, which no count, time in seconds or milliseconds, or other number has.
+    pub(super) fn number(&mut self) -> u64 {
+        loop {
+            // None of them ends with a zero, which a fraction would not be written with.
+            let number =
+                10 * (10_000_000_000_000 + self.digits_below(90_000_000_000_000)) + 1 + self.digits_below(9);
+            if !self.is_made(&number.to_string()) {
+                self.planted(number.to_string());
+                return number;
+            }
+        }
+    }
+
+    /// A number between 0.1 and 1, whose digits are a canary.
+    pub(super) fn fraction(&mut self) -> f64 {
+        self.number() as f64 / 1e15
+    }
+
+    /// A time that is a canary: a millisecond of some that no other time of the world has.
+    pub(super) fn moment(&mut self, from: i64, millis: u64) -> Timestamp {
+        loop {
+            let after = self.digits_below(millis).cast_signed();
+            let at = Timestamp::from_millis(from + after);
+            if !self.is_made(&at.to_string()) {
+                self.planted(at.to_string());
+                return at;
+            }
+        }
+    }
+
+    /// The same, on a day: `2026-06-12`.
+    pub(super) fn moment_of(&mut self, day: &str) -> Timestamp {
+        let begins = format!("{day}T00:00:00Z").parse().unwrap_or(Timestamp::from_millis(0));
+        self.moment(begins.millis(), 86_400_000)
+    }
+
+    fn digits_below(&mut self, end: u64) -> u64 {
+        let mut bytes = [0; 8];
+        self.digits.fill(&mut bytes);
+        u64::from_le_bytes(bytes) % end.max(1)
     }
 
     /// Something made elsewhere becomes a canary, once.

@@ -2,6 +2,7 @@
 
 use super::chance::{Chance, capital};
 use super::text::{People, email, phone};
+use oap_identity::Timestamp;
 use serde_json::{Value, json};
 
 /// How many forms there are.
@@ -29,7 +30,7 @@ pub(super) fn make(chance: &mut Chance, form: usize) -> Value {
             let key = chance.canary();
             json!({
                 key: {"deep": [chance.canary(), {"deeper": [[chance.canary()], {}, []]}], "~/": chance.canary()},
-                "title": chance.canary(), "yes": true, "none": null, "number": chance.below(1000), "half": 0.5,
+                "title": chance.canary(), "yes": true, "none": null, "number": chance.number(), "half": chance.fraction(),
             })
         }
     }
@@ -80,7 +81,14 @@ pub(super) fn contact(chance: &mut Chance, mut people: Option<&mut People>) -> V
         json!({"entity_type": "oap.entity.contact", "names": {"given": given, "family": family}});
     for name in ["middle", "nickname", "display"] {
         let word = capital(&chance.canary());
-        maybe(chance, &mut contact["names"], name, json!(word));
+        match &mut people {
+            // What texts name is there.
+            Some(people) => {
+                people.others.push(word.clone());
+                contact["names"][name] = json!(word);
+            }
+            None => maybe(chance, &mut contact["names"], name, json!(word)),
+        }
     }
     let affiliations: Vec<Value> = (0..chance.count(3))
         .map(|_| {
@@ -91,15 +99,24 @@ pub(super) fn contact(chance: &mut Chance, mut people: Option<&mut People>) -> V
         })
         .collect();
     maybe(chance, &mut contact, "affiliations", json!(affiliations));
-    match people {
-        // What texts name is there.
+    match &people {
         Some(_) => contact["channels"] = json!(channels),
         None => maybe(chance, &mut contact, "channels", json!(channels)),
     }
     let languages = json!([chance.canary(), chance.canary()]);
     maybe(chance, &mut contact, "languages", languages);
-    let addresses = json!([{"city": chance.canary(), "street": chance.canary()}, {"city": chance.canary()}]);
-    maybe(chance, &mut contact, "addresses", addresses);
+    let (city, street, another) = (chance.canary(), chance.canary(), chance.canary());
+    match people {
+        Some(people) => {
+            let street = format!("{}straße {}", capital(&street), 1 + chance.below(99));
+            people.streets.push(street.clone());
+            contact["addresses"] = json!([{"city": city, "street": street}, {"city": another}]);
+        }
+        None => {
+            let addresses = json!([{"city": city, "street": street}, {"city": another}]);
+            maybe(chance, &mut contact, "addresses", addresses);
+        }
+    }
     for name in ["social", "skills"] {
         let list = json!([chance.canary(), chance.canary()]);
         maybe(chance, &mut contact, name, list);
@@ -116,13 +133,19 @@ pub(super) fn contact(chance: &mut Chance, mut people: Option<&mut People>) -> V
     contact
 }
 
+/// A time of a month, `2026-06`, that is a canary.
+fn moment_in(chance: &mut Chance, month: &str) -> Timestamp {
+    let day = 1 + chance.below(28);
+    chance.moment_of(&format!("{month}-{day:02}"))
+}
+
 /// The members that every entity may have (protocol section 7).
 fn every_entity(chance: &mut Chance, entity: &mut Value) {
     for (name, value) in [
         ("id", json!(format!("urn:entity:{}", chance.canary()))),
         ("owner_did", json!(format!("did:web:{}.example", chance.canary()))),
-        ("created_at", json!(format!("2026-01-{:02}T08:00:00Z", 1 + chance.below(28)))),
-        ("updated_at", json!(format!("2026-02-{:02}T08:00:00Z", 1 + chance.below(28)))),
+        ("created_at", json!(moment_in(chance, "2026-01"))),
+        ("updated_at", json!(moment_in(chance, "2026-02"))),
         ("external_ids", json!([{"system": chance.canary(), "id": chance.canary()}])),
         ("labels", json!([chance.canary(), chance.canary()])),
         ("extensions", json!({format!("example.{}", chance.canary()): {"note": chance.canary()}})),
@@ -141,7 +164,7 @@ fn more_of_event(chance: &mut Chance, event: &mut Value) {
             "attachments",
             json!([{"title": chance.canary(), "url": format!("https://{}.example/", chance.canary())}]),
         ),
-        ("recurrence", json!({"rule": chance.canary(), "until": "2026-12-31T00:00:00Z"})),
+        ("recurrence", json!({"rule": chance.canary(), "until": chance.moment_of("2026-12-31")})),
         ("status", json!(chance.canary())),
         ("all_day", json!(chance.once_in(2))),
         ("timezone", json!(chance.canary())),
@@ -158,7 +181,7 @@ fn more_of_event(chance: &mut Chance, event: &mut Value) {
 fn more_of_task(chance: &mut Chance, task: &mut Value) {
     for (name, value) in [
         ("parent", json!(format!("urn:entity:{}", chance.canary()))),
-        ("completed_at", json!(format!("2026-09-{:02}T10:00:00Z", 1 + chance.below(28)))),
+        ("completed_at", json!(moment_in(chance, "2026-09"))),
         ("project", json!(chance.canary())),
     ] {
         maybe(chance, task, name, value);
@@ -167,11 +190,9 @@ fn more_of_task(chance: &mut Chance, task: &mut Value) {
 }
 
 fn event(chance: &mut Chance) -> Value {
-    let hour = chance.below(20);
     let mut event = said(json!({
         "entity_type": "oap.entity.calendar_event",
-        "start": format!("2026-06-{:02}T{hour:02}:00:00Z", 1 + chance.below(28)),
-        "end": format!("2026-07-{:02}T{hour:02}:30:00Z", 1 + chance.below(28)),
+        "start": moment_in(chance, "2026-06"), "end": moment_in(chance, "2026-07"),
         "transparency": chance.dealt("transparency", &[json!("busy"), json!("free"), Value::Null]),
         "visibility": chance.dealt("visibility", &[json!("public"), json!("private"), json!("confidential"), Value::Null]),
         "private": flag(chance, "private"),
@@ -184,7 +205,7 @@ fn event(chance: &mut Chance) -> Value {
         (0..chance.count(4)).map(|_| format!("did:web:{}.example", chance.canary())).collect();
     maybe(chance, &mut event, "participant_dids", json!(dids));
     // Where the event does not say, its owner's gateway counts.
-    let count = json!(dids.len() + chance.below(3));
+    let count = json!(chance.number());
     maybe(chance, &mut event, "participants_count", count);
     event
 }
@@ -195,7 +216,7 @@ fn task(chance: &mut Chance) -> Value {
         let word = json!(chance.canary());
         maybe(chance, &mut task, name, word);
     }
-    let due = format!("2026-08-{:02}T10:00:00Z", 1 + chance.below(28));
+    let due = moment_in(chance, "2026-08");
     maybe(chance, &mut task, "due_at", json!(due));
     let assignees = json!([format!("did:web:{}.example", chance.canary())]);
     maybe(chance, &mut task, "assignee_dids", assignees);

@@ -142,27 +142,40 @@ fn class(names: &Names, class: &str) -> Vec<Step> {
     with_consent(names, json!({"regulatory_classification": class}))
 }
 
-fn nda(names: &Names, said: Value) -> Value {
-    let nda = json!({
+/// An NDA with somebody else of what has a label.
+pub(super) fn nda_of(label: &str) -> Value {
+    json!({"active_ndas": [{
         "id": "nda:1", "counterparties": [OTHER], "type": "mutual", "valid_from": "2020-01-01",
         "valid_until": "2099-12-31", "jurisdiction": "DE", "document_hash": format!("sha256:{}", "0".repeat(64)),
-        "covered_categories": [names.labels[0]],
-    });
-    json!({"active_ndas": [with(nda, said)]})
+        "covered_categories": [label],
+    }]})
+}
+
+fn nda(names: &Names, said: Value) -> Value {
+    let mut nda = nda_of(&names.labels[0]);
+    nda["active_ndas"][0] = with(nda["active_ndas"][0].take(), said);
+    nda
+}
+
+/// A promise to somebody else not to compete in what has a label.
+pub(super) fn non_compete_of(label: &str) -> Value {
+    json!({"non_competes": [{
+        "ex_employer": OTHER, "valid_until": "2099-12-31", "scope": "DE", "covered_industries": [label],
+    }]})
 }
 
 fn non_compete(names: &Names, said: Value) -> Value {
-    let promise = json!({
-        "ex_employer": OTHER, "valid_until": "2099-12-31", "scope": "DE", "covered_industries": [names.labels[0]],
-    });
-    json!({"non_competes": [with(promise, said)]})
+    let mut promise = non_compete_of(&names.labels[0]);
+    promise["non_competes"][0] = with(promise["non_competes"][0].take(), said);
+    promise
 }
 
 fn non_solicit(said: Value) -> Value {
     json!({"non_solicits": [with(json!({"subject_did": FIRST_GRANTEE, "valid_until": "2099-12-31"}), said)]})
 }
 
-fn wall(between: [&str; 2]) -> Value {
+/// A wall between two sides.
+pub(super) fn wall(between: [&str; 2]) -> Value {
     json!({"chinese_walls": [{"between": between, "reason": "apart"}]})
 }
 

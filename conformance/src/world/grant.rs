@@ -91,8 +91,11 @@ pub(super) fn all(chance: &mut Chance, seed: u64, setting: &Setting, common: &Co
                 let (name, shape) = (FIELDS[number % FIELDS.len()], number / FIELDS.len() % SHAPES);
                 field(chance, setting, common, (name, shape), &mut filter);
             }
-            for _ in 0..more {
-                let name = chance.dealt("field", &FIELDS);
+            for extra in 0..more {
+                // With the first one each pair of fields comes in its turn.
+                let paired = FIELDS
+                    [(number % FIELDS.len() + 1 + number / FIELDS.len() % (FIELDS.len() - 1)) % FIELDS.len()];
+                let name = if extra == 0 && n > 0 { paired } else { chance.dealt("field", &FIELDS) };
                 let shape = chance.deal(name, SHAPES);
                 field(chance, setting, common, (name, shape), &mut filter);
             }

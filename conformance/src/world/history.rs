@@ -1,8 +1,9 @@
 //! Histories: what owner and grantees of a world do, step by step, in random order; and histories as scripts.
 
 use super::chance::Chance;
-use super::{CONTACTS, Setting, Size, World};
+use super::{CONTACTS, Owed, Setting, Size, World};
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
 /// A step. Items, grants and queries are those of the world, by their numbers. A step whose item or grant is not there is left out.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -14,8 +15,11 @@ pub enum Step {
     /// The owner corrects an item.
     Correct {
         item: usize,
-        /// The item whose content it gets.
+        /// The item that it becomes like.
         like: usize,
+        /// In which member.
+        #[serde(default)]
+        what: Corrected,
     },
     /// The owner gives an item other labels.
     Relabel {
@@ -49,13 +53,137 @@ pub enum Step {
     Vectors { grant: usize },
     /// The owner puts a new signing key into use.
     Rotate,
+    /// The owner sets the context of a scope.
+    Context {
+        /// Whether it is the world's second scope.
+        beside: bool,
+        /// What the context says.
+        owed: Owed,
+        /// The item whose label, or kind, it covers.
+        like: usize,
+        /// The grant whose grantee it is about.
+        grant: usize,
+    },
+    /// The owner signs a bridge from the world's second scope to its first one.
+    Bridge {
+        /// The item whose labels and kind it carries.
+        like: usize,
+    },
+    /// The owner takes the last bridge back.
+    Unbridge,
+    /// The owner consents to a grant.
+    Consent { grant: usize },
     /// A grantee exchanges its grant once more.
     Exchange { grant: usize },
+    /// The state of a grant is asked for by its grantee, or by another.
+    State {
+        grant: usize,
+        #[serde(default)]
+        by_another: bool,
+    },
     /// Time passes.
     Wait {
         /// How long, in milliseconds.
         millis: u64,
     },
+}
+
+/// What a correction changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[allow(missing_docs, reason = "the names say it")]
+pub enum Corrected {
+    #[default]
+    Content,
+    Kind,
+    Labels,
+    Subject,
+    Sensitivity,
+    Confidence,
+    CapturedAt,
+    /// `expires_at` and `ttl_days`.
+    End,
+    Exportable,
+    Extensions,
+    Embedding,
+}
+
+impl Corrected {
+    const ALL: [Self; 11] = [
+        Self::Content,
+        Self::Kind,
+        Self::Labels,
+        Self::Subject,
+        Self::Sensitivity,
+        Self::Confidence,
+        Self::CapturedAt,
+        Self::End,
+        Self::Exportable,
+        Self::Extensions,
+        Self::Embedding,
+    ];
+
+    /// What makes a draft like another one: the members that change, as `correct` takes them. `None` where nothing can: words of a turn
+    /// may count for its neighbours in the conversation, so none comes near another.
+    #[must_use]
+    pub fn changes(self, draft: &Value, like: &Value) -> Option<Value> {
+        let is_turn = |draft: &Value| draft["kind"] == "conversation_turn";
+        let member = |name: &str| Some(json!({name: like[name]}));
+        match self {
+            // What the other does not have is taken away: the spans are those of the other alone.
+            Self::Content => {
+                let content = &like["content"];
+                Some(json!({"content": {"text": content["text"], "structured": content["structured"]}}))
+            }
+            Self::Kind if is_turn(like) => None,
+            Self::Kind => member("kind"),
+            Self::Labels => member("labels"),
+            Self::Subject => member("subject_entity_id"),
+            Self::Sensitivity => member("sensitivity"),
+            Self::Confidence => Some(json!({"provenance": {"confidence": like["provenance"]["confidence"]}})),
+            Self::CapturedAt => {
+                let at = like["provenance"]["captured_at"].as_str()?;
+                let apart = !is_turn(draft) && !is_turn(like);
+                apart.then(|| json!({"provenance": {"captured_at": at}}))
+            }
+            Self::End => Some(json!({"expires_at": like["expires_at"], "ttl_days": like["ttl_days"]})),
+            Self::Exportable => member("exportable"),
+            Self::Extensions => member("extensions"),
+            Self::Embedding => member("embedding"),
+        }
+    }
+}
+
+impl Step {
+    /// Whether its owner does it.
+    #[must_use]
+    pub const fn is_of_owner(&self) -> bool {
+        match self {
+            Self::Capture { .. }
+            | Self::Correct { .. }
+            | Self::Relabel { .. }
+            | Self::Confirm { .. }
+            | Self::Retract { .. }
+            | Self::Restore { .. }
+            | Self::Delete { .. }
+            | Self::Grant { .. }
+            | Self::Revoke { .. }
+            | Self::Rotate
+            | Self::Context { .. }
+            | Self::Bridge { .. }
+            | Self::Unbridge
+            | Self::Consent { .. } => true,
+            Self::Query { .. }
+            | Self::Page { .. }
+            | Self::Export { .. }
+            | Self::Audit { .. }
+            | Self::Ack { .. }
+            | Self::Vectors { .. }
+            | Self::Exchange { .. }
+            | Self::State { .. }
+            | Self::Wait { .. } => false,
+        }
+    }
 }
 
 /// A world and what happens in it. Its contacts are there from the beginning: texts are read by them.
@@ -109,9 +237,12 @@ impl History {
         // Apart from the draws of the world itself.
         let mut chance = Chance::new(!seed);
         let mut steps: Vec<Step> = (CONTACTS..CONTACTS + 3).map(|item| Step::Capture { item }).collect();
+        // The first grant is over two scopes: it is refused without a bridge.
+        steps.push(Step::Bridge { like: CONTACTS + 1 });
         steps.extend((0..2).map(|grant| Step::Grant { grant }));
         let (items, grants) = (world.items().count(), world.grants.len());
         let (mut captured, mut granted, mut waits) = (CONTACTS + 3, 2, 0);
+        let mut retracted: Vec<usize> = Vec::new();
         while steps.len() < length {
             let item = CONTACTS + chance.below(captured - CONTACTS);
             let like = CONTACTS + chance.below(items - CONTACTS);
@@ -125,11 +256,14 @@ impl History {
                     granted += 1;
                     Step::Grant { grant: granted - 1 }
                 }
-                6 | 7 => Step::Correct { item, like },
+                6 | 7 => Step::Correct { item, like, what: chance.dealt("corrected", &Corrected::ALL) },
                 8 => Step::Relabel { item, like },
                 9 => Step::Confirm { item },
-                10 => Step::Retract { item },
-                11 => Step::Restore { item },
+                10 => {
+                    retracted.push(item);
+                    Step::Retract { item }
+                }
+                11 => Step::Restore { item: retracted.pop().unwrap_or(item) },
                 12 => Step::Delete { item },
                 13 if granted > 3 => Step::Revoke { grant },
                 14 | 15 => Step::Page { grant },
@@ -140,11 +274,26 @@ impl History {
                     waits += 1;
                     Step::Wait { millis: 1_500 }
                 }
+                20 => {
+                    // What is owed ends now and then.
+                    let owed =
+                        if chance.once_in(2) { Owed::Nothing } else { chance.dealt("owed", &Owed::ALL) };
+                    Step::Context { beside: chance.once_in(3), owed, like, grant }
+                }
+                21 if chance.once_in(2) => Step::Unbridge,
+                21 => Step::Bridge { like },
+                22 => Step::Consent { grant },
                 _ => Step::Query { grant, query: chance.below(size.queries) },
             });
         }
-        later(seed, granted, &mut steps);
+        later(seed, granted, &world, &mut steps);
         Self { seed, size, steps }
+    }
+
+    /// The world that it happens in: some of its items are in a second scope.
+    #[must_use]
+    pub fn world(&self, setting: &Setting) -> World {
+        World::new(self.seed, setting, self.size).across(setting)
     }
 
     /// As a script: JSON Lines, the world first.
@@ -182,9 +331,31 @@ impl History {
 /// Most rotations of keys in a history: each leaves a key in the DID document for good.
 const ROTATIONS: usize = 2;
 
-/// Puts rotations of the keys into a history, exchanges behind them, and questions for vectors. They are drawn apart, so that the rest of it
+/// An item that nothing of its own keeps out of a view.
+fn plain(world: &World) -> usize {
+    let is_plain = |draft: &Value| {
+        draft["scope_id"] == world.scope
+            && draft["exportable"] != false
+            && draft["sensitivity"] != "restricted"
+            && ["expires_at", "ttl_days"].iter().all(|end| draft[end].is_null())
+    };
+    let mut items = world.items().enumerate().skip(CONTACTS);
+    items.find(|(_, item)| is_plain(&item.draft)).map_or(CONTACTS, |(number, _)| number)
+}
+
+/// A correction of an item in a member that another one has otherwise, where there is one.
+fn correction(world: &World, item: usize, what: Corrected) -> Step {
+    let draft = world.items().nth(item).map_or(&Value::Null, |item| &item.draft);
+    let now = what.changes(draft, draft);
+    let other = world.items().position(|like| {
+        what.changes(draft, &like.draft).is_some_and(|changes| Some(&changes) != now.as_ref())
+    });
+    Step::Correct { item, like: other.unwrap_or(item), what }
+}
+
+/// Puts rotations of the keys into a history, exchanges behind them, questions for vectors, an item that comes and goes, and something owed that a consent lifts. They are drawn apart, so that the rest of it
 /// stays what it was.
-fn later(seed: u64, grants: usize, steps: &mut Vec<Step>) {
+fn later(seed: u64, grants: usize, world: &World, steps: &mut Vec<Step>) {
     let mut chance = Chance::new(seed.rotate_left(32) ^ !0);
     for _ in 0..=chance.below(ROTATIONS) {
         let mut at = steps.len() / 4 + chance.below(steps.len() / 2);
@@ -194,9 +365,48 @@ fn later(seed: u64, grants: usize, steps: &mut Vec<Step>) {
             steps.insert(at.min(steps.len()), Step::Exchange { grant: chance.below(grants) });
         }
     }
+    // Of a grant that was taken back, of one that was made from it, and of any.
+    let revoked = steps.iter().enumerate().rev().find_map(|(at, step)| match step {
+        Step::Revoke { grant } => Some((at, *grant)),
+        _ => None,
+    });
+    let made = |above: usize| world.grants.iter().position(|grant| grant.parent == Some(above));
+    if let Some((at, grant)) = revoked {
+        let of = made(grant).filter(|made| *made < grants).unwrap_or(grant);
+        steps.insert(at + 1, Step::State { grant: of, by_another: false });
+    }
+    for by_another in [false, true] {
+        let at = steps.len() / 2 + chance.below(steps.len() / 2);
+        steps.insert(at, Step::State { grant: chance.below(grants), by_another });
+    }
     for grant in 0..grants {
         let at = steps.len() / 2 + chance.below(steps.len() / 2 + 1);
         steps.insert(at.min(steps.len()), Step::Vectors { grant });
+    }
+    // An item comes, becomes another, and goes.
+    let plain = plain(world);
+    let mut at = steps.len() / 3;
+    let out = [Corrected::Sensitivity, Corrected::Exportable, Corrected::Labels, Corrected::Confidence];
+    let out = chance.of(&out);
+    for step in [
+        Step::Capture { item: plain },
+        correction(world, plain, Corrected::Kind),
+        correction(world, plain, out),
+        Step::Relabel { item: plain, like: CONTACTS },
+        Step::Retract { item: plain },
+        Step::Restore { item: plain },
+    ] {
+        steps.insert(at.min(steps.len()), step);
+        at += 1 + chance.below(steps.len() / 6);
+    }
+    // What needs consent, the consent, and its end: each a while after the other, before a grant that is there from the beginning on.
+    let owed = chance.of(&[Owed::ProfessionalCode, Owed::TradeSecret, Owed::Health]);
+    let (grant, like) = (chance.below(2), CONTACTS);
+    let context = |owed| Step::Context { beside: false, owed, like, grant };
+    let mut at = steps.len() / 4 + chance.below(steps.len() / 4);
+    for step in [context(owed), Step::Consent { grant }, context(Owed::Nothing)] {
+        steps.insert(at.min(steps.len()), step);
+        at += 2 + chance.below(6);
     }
 }
 
@@ -207,7 +417,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn every_history_rotates_keys_and_reads_back_from_its_script() {
+    fn every_history_rotates_keys_owes_something_and_reads_back_from_its_script() {
         let setting = Setting::of(&json!({}), Timestamp::from_millis(1_777_636_800_000));
         for seed in 0..50 {
             let history = History::new(seed, 60, &setting);
@@ -216,6 +426,8 @@ mod tests {
             assert!((1..=ROTATIONS).contains(&rotations), "{rotations}");
             assert_eq!(of(|step| matches!(step, Step::Exchange { .. })), 3 * rotations);
             assert!(of(|step| matches!(step, Step::Vectors { .. })) > 0);
+            assert!(of(|step| matches!(step, Step::Context { .. })) > 1);
+            assert!(of(|step| matches!(step, Step::Consent { .. })) > 0);
             assert_eq!(History::parse(&history.script()).ok().as_ref(), Some(&history));
         }
     }

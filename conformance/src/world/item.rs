@@ -6,7 +6,6 @@ use super::{Planted, Setting, entity, leaves};
 use oap_identity::Timestamp;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 /// A draft, as `capture` takes it, and what it is known to hold.
 #[derive(Debug, Clone, PartialEq)]
@@ -45,7 +44,7 @@ pub(super) fn contact(chance: &mut Chance, common: &Common, people: &mut People)
     let mut draft = json!({
         "kind": "fact", "scope_id": common.scope, "labels": [chance.of(&common.labels)],
         "content": {"structured": entity::contact(chance, Some(people))},
-        "provenance": {"captured_at": Timestamp::from_millis(common.times[0] - DAY), "confidence": 1},
+        "provenance": {"captured_at": chance.moment(common.times[0] - 2 * DAY, 86_400_000), "confidence": 1},
     });
     if chance.once_in(2) {
         draft["content"]["text"] = json!(format!("{} {}", chance.canary(), chance.canary()));
@@ -108,7 +107,7 @@ pub(super) fn make(chance: &mut Chance, setting: &Setting, common: &Common, peop
     if chance.deal("extensions", 3) == 0 {
         let (one, other) = (chance.canary(), chance.canary());
         draft["extensions"] = json!({
-            format!("example.{one}"): {"trail": chance.canary(), "steps": [chance.canary(), 1]},
+            format!("example.{one}"): {"trail": chance.canary(), "steps": [chance.canary(), chance.number()]},
             format!("did:web:{other}.example"): {chance.canary(): true},
         });
     }
@@ -121,7 +120,8 @@ fn provenance(chance: &mut Chance, setting: &Setting, common: &Common, draft: &m
     // The words of a turn may count for its neighbours in the conversation: no two are near each other.
     let turn = draft["kind"] == "conversation_turn";
     let slot = after + 1 + 3_600_000 * 2 * chance.deal("turn", 300) as i64;
-    let at = match chance.deal("captured", 10) {
+    let dealt = chance.deal("captured", 10);
+    let at = match dealt {
         _ if turn => Some(slot),
         0 => Some(after - 1),
         1 => Some(after),
@@ -134,7 +134,12 @@ fn provenance(chance: &mut Chance, setting: &Setting, common: &Common, draft: &m
     };
     let mut provenance = json!({});
     if let Some(at) = at {
-        provenance["captured_at"] = json!(Timestamp::from_millis(at.min(setting.now.millis())));
+        let at = Timestamp::from_millis(at.min(setting.now.millis()));
+        // What lies at a bound of a filter may be another's time, too.
+        if turn || dealt > 6 {
+            chance.planted(at.to_string());
+        }
+        provenance["captured_at"] = json!(at);
     }
     if let Some(confidence) = common.confidences.get(chance.deal("confidence", common.confidences.len() + 2))
     {
@@ -142,7 +147,7 @@ fn provenance(chance: &mut Chance, setting: &Setting, common: &Common, draft: &m
     }
     if chance.once_in(3) {
         provenance["channel"] = json!(chance.canary());
-        provenance["tool"] = json!({"name": chance.canary(), "runs": [chance.canary(), 2]});
+        provenance["tool"] = json!({"name": chance.canary(), "runs": [chance.canary(), chance.number()]});
     }
     if provenance.as_object().is_some_and(|members| !members.is_empty()) || chance.once_in(2) {
         draft["provenance"] = provenance;
@@ -155,7 +160,7 @@ fn life(chance: &mut Chance, setting: &Setting, common: &Common, draft: &mut Val
     let age = (now - captured.map_or(now, |at: Timestamp| at.millis())).max(0) / DAY;
     match chance.deal("life", 12) {
         0 => draft["expires_at"] = json!(Timestamp::from_millis(now - 1)),
-        1 => draft["expires_at"] = json!(setting.now.plus(Duration::from_secs(400 * 86_400))),
+        1 => draft["expires_at"] = json!(chance.moment(now + 400 * DAY, DAY.cast_unsigned())),
         // Its days are over, just over, or not yet.
         2 if captured.is_some() && age > 1 => draft["ttl_days"] = json!(1),
         3 if captured.is_some() && age > 0 => draft["ttl_days"] = json!(age),
@@ -163,14 +168,22 @@ fn life(chance: &mut Chance, setting: &Setting, common: &Common, draft: &mut Val
         // The end that is said outranks the days.
         5 if captured.is_some() && age > 1 => {
             draft["ttl_days"] = json!(1);
-            draft["expires_at"] = json!(setting.now.plus(Duration::from_secs(86_400)));
+            draft["expires_at"] = json!(chance.moment(now + DAY, DAY.cast_unsigned()));
         }
         6 => {
             draft["ttl_days"] = json!(36_500);
-            draft["expires_at"] = json!(Timestamp::from_millis(now - 60_000));
+            draft["expires_at"] = json!(chance.moment(now - 120_000, 60_000));
         }
         n @ 7..=8 if !common.soon.is_empty() => {
             draft["expires_at"] = json!(common.soon[n % common.soon.len()]);
+        }
+        // The same by its days. No turn of a conversation: it would stand beside another.
+        n @ 9..=10 if !common.soon.is_empty() && draft["kind"] != "conversation_turn" => {
+            let days = 1 + chance.below(3);
+            let end = common.soon[n % common.soon.len()];
+            draft["ttl_days"] = json!(days);
+            draft["provenance"]["captured_at"] =
+                json!(Timestamp::from_millis(end.millis() - days as i64 * DAY));
         }
         _ => {}
     }
@@ -181,7 +194,7 @@ pub(super) fn finished(chance: &mut Chance, draft: Value, spans: Vec<super::Span
     let mut canaries = BTreeMap::new();
     let all: Vec<(String, String)> = leaves(&draft)
         .into_iter()
-        .map(|(at, leaf)| (at, leaf.as_str().unwrap_or_default().to_lowercase()))
+        .map(|(at, leaf)| (at, leaf.as_str().map_or_else(|| leaf.to_string(), str::to_lowercase)))
         .collect();
     let shared = common.labels.iter().chain(&common.subjects).cloned();
     for word in chance.take().into_iter().chain(shared) {

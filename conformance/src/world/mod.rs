@@ -7,6 +7,7 @@
 //!
 //! Nothing here knows what a gateway may show.
 
+mod bounds;
 mod cases;
 mod chance;
 mod entity;
@@ -15,6 +16,7 @@ mod grant;
 mod history;
 mod item;
 mod own;
+mod owed;
 mod planted;
 mod query;
 mod search;
@@ -22,11 +24,13 @@ mod text;
 mod twin;
 mod whole;
 
+pub use bounds::DEEPEST;
 pub use chance::WORD;
 pub use grant::Grant;
-pub use history::{History, ScriptError, Step};
+pub use history::{Corrected, History, ScriptError, Step};
 pub use item::Item;
 pub use own::{OWN, read_profile};
+pub use owed::Owed;
 pub use planted::{Planted, Span, leaves};
 pub use search::{Canaries, Found};
 pub use text::{CLASSES, VOCABULARY};
@@ -34,7 +38,7 @@ pub use text::{CLASSES, VOCABULARY};
 use chance::Chance;
 use item::Common;
 use oap_identity::Timestamp;
-use serde_json::Value;
+use serde_json::{Value, json};
 use text::People;
 
 /// What a world is made for: the gateway's manifest and clock.
@@ -182,6 +186,28 @@ impl World {
         world.batches.iter_mut().flatten().for_each(|item| item.draft = other(&item.draft));
         world.grants.iter_mut().for_each(|grant| grant.draft = other(&grant.draft));
         world
+    }
+
+    /// The name of its second scope, where it has one.
+    #[must_use]
+    pub fn beside(&self) -> String {
+        format!("{}-b", self.scope)
+    }
+
+    /// The same world with some of its items in a second scope, and its first grant over all that is in both.
+    fn across(mut self, setting: &Setting) -> Self {
+        let beside = self.beside();
+        for (number, item) in self.batches.iter_mut().flatten().enumerate().skip(CONTACTS) {
+            if number % 3 == 0 && item.draft["scope_id"] == self.scope {
+                item.draft["scope_id"] = json!(beside);
+            }
+        }
+        if let Some(first) = self.grants.first_mut() {
+            first.draft["filter"] = json!({"scopes": [self.scope, beside]});
+            first.draft["max_items"] = json!(setting.max_items.min(100));
+            first.draft.as_object_mut().map(|members| members.remove("budget"));
+        }
+        self
     }
 
     /// Every item, in the order of their numbers.

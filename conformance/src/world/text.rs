@@ -36,6 +36,10 @@ pub(super) struct People {
     pub(super) emails: Vec<String>,
     /// Numbers.
     pub(super) phones: Vec<String>,
+    /// Streets with their numbers.
+    pub(super) streets: Vec<String>,
+    /// Middle names, nicknames and names that are shown.
+    pub(super) others: Vec<String>,
 }
 
 /// A text as it grows.
@@ -67,25 +71,56 @@ const SHAPES: [&[Part]; 9] = [
 ];
 
 impl Text {
-    /// A text of a shape that is dealt, with classes that are dealt.
+    /// A text of a shape that is dealt, with classes that are dealt for each place in it.
     pub(super) fn make(chance: &mut Chance, people: &People) -> Self {
         let mut text = Self::default();
-        for part in SHAPES[chance.deal("text", SHAPES.len())] {
+        let shape = SHAPES[chance.deal("text", SHAPES.len())];
+        for (number, part) in shape.iter().enumerate() {
             match part {
                 Part::Plain => text.plain(chance),
                 Part::Span => {
-                    let class = class(chance, people, "");
+                    let place = match (number == 0, number + 1 == shape.len()) {
+                        (true, true) => "class as the whole",
+                        (true, false) => "class at the start",
+                        (false, true) => "class at the end",
+                        (false, false) => "class in the middle",
+                    };
+                    let class = class(chance, people, place);
                     text.span(chance, people, class);
                 }
                 Part::Pair => {
-                    let first = class(chance, people, "");
-                    text.span(chance, people, first);
-                    text.text.push_str(if tight(first) && chance.once_in(2) { " " } else { "; " });
-                    let second = class(chance, people, first);
-                    text.span(chance, people, second);
+                    let classes = pair(chance, people);
+                    text.pair(chance, people, classes);
                 }
             }
         }
+        text
+    }
+
+    /// A text that is a span of a class.
+    pub(super) fn alone(chance: &mut Chance, people: &People, class: &'static str) -> Self {
+        let mut text = Self::default();
+        text.span(chance, people, class);
+        text
+    }
+
+    /// A text with a span of a class at each place, next to one of its own class, and next to one of another.
+    pub(super) fn places(
+        chance: &mut Chance,
+        people: &People,
+        class: &'static str,
+        other: &'static str,
+    ) -> Self {
+        let mut text = Self::default();
+        text.span(chance, people, class);
+        text.plain(chance);
+        text.span(chance, people, class);
+        for classes in [(class, class), (class, other)] {
+            text.plain(chance);
+            text.pair(chance, people, classes);
+        }
+        text.plain(chance);
+        text.span(chance, people, class);
         text
     }
 
@@ -97,9 +132,7 @@ impl Text {
             text.span(chance, people, class);
         }
         text.plain(chance);
-        text.span(chance, people, "email");
-        text.text.push_str("; ");
-        text.span(chance, people, "iban");
+        text.pair(chance, people, ("email", "iban"));
         text.plain(chance);
         text
     }
@@ -137,8 +170,28 @@ impl Text {
         });
     }
 
+    /// Two spans with nothing but a separator between them.
+    fn pair(&mut self, chance: &mut Chance, people: &People, (first, second): (&'static str, &'static str)) {
+        self.span(chance, people, first);
+        self.text.push_str(if tight(first) && chance.once_in(2) { " " } else { "; " });
+        let separated = self.text.len();
+        self.span_at(chance, people, second, Some(separated));
+    }
+
     fn span(&mut self, chance: &mut Chance, people: &People, class: &'static str) {
-        let (announced, span) = one(chance, people, class, self.text.is_empty());
+        self.span_at(chance, people, class, None);
+    }
+
+    /// A span; where nothing must stand before it but what is there, no word announces it, if it can do without.
+    fn span_at(
+        &mut self,
+        chance: &mut Chance,
+        people: &People,
+        class: &'static str,
+        separated: Option<usize>,
+    ) {
+        let bare = self.text.is_empty() || separated == Some(self.text.len());
+        let (announced, span) = one(chance, people, class, bare);
         if !self.text.is_empty() && !self.text.ends_with(char::is_whitespace) {
             self.text.push(' ');
         }
@@ -154,17 +207,29 @@ fn tight(class: &str) -> bool {
     ["url_credentials", "secret", "email"].contains(&class)
 }
 
-fn class(chance: &mut Chance, people: &People, before: &str) -> &'static str {
+/// A class, dealt from a deck of its own for each place.
+fn class(chance: &mut Chance, people: &People, place: &'static str) -> &'static str {
     loop {
-        let class = chance.dealt("class", &CLASSES);
-        if class != before && (class != "third_party" || !people.names.is_empty()) {
+        let class = chance.dealt(place, &CLASSES);
+        if class != "third_party" || !people.names.is_empty() {
             return class;
         }
     }
 }
 
-/// What announces a span, and the span.
-fn one(chance: &mut Chance, people: &People, class: &'static str, first: bool) -> (String, String) {
+/// Two classes for two spans that are next to each other, maybe one class twice.
+fn pair(chance: &mut Chance, people: &People) -> (&'static str, &'static str) {
+    loop {
+        let number = chance.deal("pair of classes", CLASSES.len() * CLASSES.len());
+        let (first, second) = (CLASSES[number / CLASSES.len()], CLASSES[number % CLASSES.len()]);
+        if ![first, second].contains(&"third_party") || !people.names.is_empty() {
+            return (first, second);
+        }
+    }
+}
+
+/// What announces a span, and the span; nothing does where it is bare, but a date of birth.
+fn one(chance: &mut Chance, people: &People, class: &'static str, bare: bool) -> (String, String) {
     let announced = |text: &str| text.to_owned();
     match class {
         "url_credentials" => {
@@ -178,7 +243,7 @@ fn one(chance: &mut Chance, people: &People, class: &'static str, first: bool) -
         }
         "secret" => {
             let word = chance.canary();
-            match chance.deal(class, if first { 2 } else { 4 }) {
+            match chance.deal(if bare { "bare secret" } else { class }, if bare { 2 } else { 4 }) {
                 0 => (String::new(), format!("sk_live_{word}{}", chance.digits(8))),
                 1 => (String::new(), format!("glpat-{word}{}", chance.digits(10))),
                 2 => (announced("password: "), word),
@@ -214,14 +279,27 @@ pub(super) fn email(chance: &mut Chance) -> String {
     }
 }
 
+/// How many forms a span of a contact has.
+const OF_CONTACTS: usize = 12;
+
 fn third_party(chance: &mut Chance, people: &People) -> String {
     let (given, family) = chance.of(&people.names);
-    match chance.deal("third_party", 6) {
-        0 if !people.emails.is_empty() => chance.of(&people.emails),
-        1 if !people.phones.is_empty() => chance.of(&people.phones),
+    let of = |chance: &mut Chance, all: &[String], else_: &String| match all {
+        [] => else_.clone(),
+        all => chance.of(all),
+    };
+    match chance.deal("third_party", OF_CONTACTS) {
+        0 => of(chance, &people.emails, &given),
+        1 => of(chance, &people.phones, &given),
         2 => family,
         3 => format!("{given} {family}"),
         4 => given.to_uppercase(),
+        5 | 6 => of(chance, &people.others, &given),
+        7 => of(chance, &people.streets, &given),
+        8 if !people.streets.is_empty() => format!("{}, 10115 Berlin", chance.of(&people.streets)),
+        // Another span that holds a name is a third party's as a whole.
+        9 => format!("{}.{}@{}.example", given.to_lowercase(), chance.canary(), chance.canary()),
+        10 => format!("{} {family} Street", 1 + chance.below(99)),
         _ => given,
     }
 }

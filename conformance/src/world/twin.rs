@@ -153,6 +153,7 @@ fn releafed(chance: &mut Chance, item: &mut Item, at: &str, leaf: &Value) {
         Value::String(_) => json!(format!("{} {}", chance.canary(), chance.canary())),
         Value::Bool(is) => json!(!is),
         Value::Number(number) if number.as_f64().is_some_and(|n| n > 0.0 && n < 1.0) => json!(0.61),
+        Value::Number(number) if number.as_u64().is_some_and(|n| n > 1_000) => json!(chance.number()),
         _ => return,
     };
     if let Some(place) = item.draft.pointer_mut(at) {

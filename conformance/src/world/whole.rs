@@ -5,9 +5,9 @@
 use super::cases::Cases;
 use super::chance::Chance;
 use super::grant::{Grant, SHOWN};
-use super::history::Step;
+use super::history::{Corrected, Step};
 use super::item::{self, Common, Item};
-use super::text::{People, Text};
+use super::text::{CLASSES, People, Text};
 use super::{CONTACTS, Setting, World, entity, whole_name};
 use oap_identity::Timestamp;
 use serde_json::{Value, json};
@@ -48,6 +48,8 @@ impl World {
         }
         // Its filter is the last one: how sure one is.
         let of_sure = grants.made.len() - 1;
+        grants
+            .of_case(&cases.every_field(), json!([{"query": "", "integrity": "chain", "max_results": 100}]));
         // Without a scope, so of the default one.
         grants.of_case(&json!({"labels_any": [cases.unscoped]}), json!([{"integrity": "chain"}]));
         grants.unscoped();
@@ -56,13 +58,17 @@ impl World {
         let few = json!({"integrity": "chain", "max_results": 1});
         grants.of_case(&json!({}), json!([{"integrity": "chain"}, {"kinds": []}, few, {"labels_any": []}]));
         let grants = grants.made;
+        // The last one that is private.
+        let restricted = CONTACTS + entity::FORMS + PRIVATE.len();
         let mut batches = batches;
         batches.push(cases.items(&mut chance));
         let world = Self { seed, scope: common.scope.clone(), batches, grants };
-        let mut steps = done(world.grants.len() - 1, first);
-        // The last item is one of which one is less than sure.
-        let unsure = world.items().count() - 1;
-        steps.extend([Step::Confirm { item: unsure }, Step::Query { grant: of_sure, query: 0 }]);
+        let whole = world.grants.iter().position(|grant| shows_embeddings(&grant.draft));
+        let mut steps = whole.map(corrected_whole).unwrap_or_default();
+        steps.extend(done(world.grants.len() - 1, [first, restricted], &cases));
+        // One of which one is less than sure.
+        let [.., surer, _, _] = cases.apart_in();
+        steps.extend([Step::Confirm { item: first + surer }, Step::Query { grant: of_sure, query: 0 }]);
         (world, steps)
     }
 }
@@ -88,18 +94,57 @@ fn everything(chance: &mut Chance, setting: &Setting) -> (Common, Vec<Vec<Item>>
         all.push(event);
     }
     all.push(crowded(chance, &common, &people));
+    // A span of each class at each place.
+    for (class, other) in CLASSES.into_iter().zip(CLASSES.into_iter().cycle().skip(1)) {
+        chance.take();
+        let text = Text::alone(chance, &people, class);
+        all.push(of_form(chance, &common, entity::FORMS - 1, text));
+        chance.take();
+        let text = Text::places(chance, &people, class, other);
+        all.push(of_form(chance, &common, entity::FORMS - 1, text));
+    }
     for item in &mut all {
         item.derived_from = vec![CONTACTS];
     }
     (common, vec![contacts, base, all])
 }
 
-/// What is done with the items of the cases, the first of which has this number, and with what others were made from; each seen under a grant.
-fn done(grant: usize, first: usize) -> Vec<Step> {
+/// Whether a grant is the one of the tables that shows everything, embeddings too, of what is no entity of its profile.
+fn shows_embeddings(draft: &Value) -> bool {
+    draft["redaction_profile"] == "oap.profile.projection.memory.v1" && draft["trust_level"] == 4
+}
+
+/// The first item of the tables becomes like the second one, in what a grant alone shows that shows everything.
+fn corrected_whole(grant: usize) -> Vec<Step> {
+    let what = [Corrected::Content, Corrected::CapturedAt, Corrected::Extensions, Corrected::Embedding];
+    let (item, like) = (CONTACTS + 1, CONTACTS + 2);
+    let seen = |what| [Step::Correct { item, like, what }, Step::Query { grant, query: 1 }];
+    what.into_iter().flat_map(seen).collect()
+}
+
+/// What is done with the items of the cases, the first of which has this number, and with what others were made from; each seen under a grant. The
+/// other number is that of an item that is restricted.
+fn done(grant: usize, [first, restricted]: [usize; 2], cases: &Cases) -> Vec<Step> {
     // The first two are of other scopes; those after them have labels.
     let (labelled, last) = (first + 2, first + 3);
+    let [item, subject, kind, unsure, _, kept_in, over] = cases.apart_in().map(|place| first + place);
     let all = Step::Query { grant, query: 0 };
-    vec![
+    let mut steps = Vec::new();
+    for (what, like) in [
+        (Corrected::Labels, labelled),
+        (Corrected::Subject, subject),
+        (Corrected::Kind, kind),
+        (Corrected::Confidence, unsure),
+        // Out of the view, and into it again.
+        (Corrected::Sensitivity, restricted),
+        (Corrected::Sensitivity, kind),
+        (Corrected::Exportable, kept_in),
+        (Corrected::Exportable, kind),
+        (Corrected::End, over),
+    ] {
+        steps.extend([Step::Correct { item, like, what }, all.clone()]);
+    }
+    steps.extend([
         Step::Confirm { item: labelled },
         Step::Relabel { item: labelled, like: last },
         all.clone(),
@@ -112,7 +157,8 @@ fn done(grant: usize, first: usize) -> Vec<Step> {
         Step::Page { grant },
         Step::Delete { item: CONTACTS },
         all,
-    ]
+    ]);
+    steps
 }
 
 fn set(draft: &mut Value, at: &str, value: Value) {
@@ -148,15 +194,17 @@ fn of_form(chance: &mut Chance, common: &Common, form: usize, text: Text) -> Ite
         structured.as_object_mut().map(|event| event.remove("participants_count"));
     }
     let at = Timestamp::from_millis(common.times[0] + chance.below(1_000_000) as i64 * 1_000);
+    // To the second: it is written to the millisecond.
+    let at = at.to_string().replace(".000Z", "");
+    chance.planted(at.clone());
     let draft = json!({
         "kind": "fact", "scope_id": common.scope, "content": {"text": text.text, "structured": structured},
         "subject_entity_id": common.subjects[0], "labels": common.labels,
-        // To the second: it is written to the millisecond.
         "provenance": {
-            "captured_at": at.to_string().replace(".000Z", "Z"), "confidence": 1, "channel": chance.canary(),
+            "captured_at": format!("{at}Z"), "confidence": 1, "channel": chance.canary(),
             "tool": {"name": chance.canary()},
         },
-        "ttl_days": 36_500, "expires_at": Timestamp::from_millis(common.times[1] + 400 * DAY),
+        "ttl_days": 36_500, "expires_at": chance.moment(common.times[1] + 400 * DAY, DAY.cast_unsigned()),
         "exportable": true, "sensitivity": "internal",
         "embedding": {"model": chance.canary(), "dimensions": 3, "vector_url": chance.canary()},
         "extensions": {format!("example.{}", chance.canary()): {"trail": chance.canary()}},
@@ -223,14 +271,14 @@ impl Grants<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{CLASSES, Planted, leaves};
+    use super::super::{Planted, leaves};
     use super::*;
 
     #[test]
     fn every_item_of_a_table_has_every_class_of_spans() {
         let setting = Setting::of(&json!({}), Timestamp::from_millis(1_777_636_800_000));
         let (world, _) = World::whole(1, &setting);
-        for item in world.batches[2].iter() {
+        for item in world.batches[2].iter().take(entity::FORMS + PRIVATE.len() + 1) {
             let Planted { spans, .. } = &item.planted;
             let classes: Vec<&str> = spans.values().flatten().map(|span| span.class.as_str()).collect();
             assert!(CLASSES.iter().all(|class| classes.contains(class)), "{classes:?}");

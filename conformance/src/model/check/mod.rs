@@ -25,14 +25,14 @@ impl fmt::Display for Difference {
 
 /// The differences found so far.
 #[derive(Debug, Default)]
-struct Found(Vec<Difference>);
+pub(super) struct Found(pub(super) Vec<Difference>);
 
 impl Found {
-    fn add(&mut self, at: impl Into<String>, why: impl Into<String>) {
+    pub(super) fn add(&mut self, at: impl Into<String>, why: impl Into<String>) {
         self.0.push(Difference { at: at.into(), why: why.into() });
     }
 
-    fn equal(&mut self, at: impl Into<String>, got: &Value, wanted: &Value) {
+    pub(super) fn equal(&mut self, at: impl Into<String>, got: &Value, wanted: &Value) {
         let (got, wanted) = (super::item::canonical(got), super::item::canonical(wanted));
         if got != wanted {
             self.add(at, format!("is {got}, must be {wanted}"));

@@ -118,7 +118,8 @@ impl Model {
     }
 
     /// Whether a bridge leads to a draft's scope from each other one that its filter names.
-    fn is_bridged(&self, draft: &Value, at: Timestamp) -> bool {
+    #[must_use]
+    pub fn is_bridged(&self, draft: &Value, at: Timestamp) -> bool {
         let own = draft["scope"].as_str().unwrap_or(&self.default_scope);
         let named = texts(&draft["filter"]["scopes"]).unwrap_or_default();
         named.iter().all(|scope| scope == own || self.gates.leads(scope, own, at))

@@ -184,7 +184,7 @@ fn note_cells(table: Table, level: u8, version: &Version, rules: &mut Vec<Rule>)
         rules.push(Rule::Condition(Condition::OtherEntity));
     }
     if table.text(level) != Text::Hidden && !is_entity {
-        rules.extend(span_places(version).into_iter().map(Rule::SpanPlace));
+        rules.extend(span_places(version));
     }
     if table == Table::Contact && level == 2 {
         rules.extend(channels(&version.whole).into_iter().map(Rule::Condition));
@@ -200,25 +200,31 @@ fn is_there(path: &str, whole: &Value) -> bool {
     !places(path, whole).is_empty()
 }
 
-fn span_places(version: &Version) -> Vec<SpanPlace> {
+/// Where each span of the text stands.
+fn span_places(version: &Version) -> Vec<Rule> {
     let text = version.text("/content/text").unwrap_or_default();
     // Nothing but a separator is between them.
     let beside = |one: &Span, next: &Span| {
         text.get(one.end..next.start).is_some_and(|gap| !gap.contains(char::is_alphanumeric))
     };
-    let place = |(n, span): (usize, &Span)| {
-        let next = version.spans.get(n + 1).is_some_and(|next| beside(span, next));
-        let before = n.checked_sub(1).and_then(|n| version.spans.get(n));
-        let previous = before.is_some_and(|previous| beside(previous, span));
-        match (span.start == 0, span.end == text.len()) {
+    let mut rules = Vec::new();
+    for (n, span) in version.spans.iter().enumerate() {
+        let Some(class) = SpanClass::ALL.iter().find(|class| class.as_str() == span.class) else { continue };
+        let mut places = vec![match (span.start == 0, span.end == text.len()) {
             (true, true) => SpanPlace::Whole,
             (true, _) => SpanPlace::Start,
             (_, true) => SpanPlace::End,
-            _ if next || previous => SpanPlace::Adjacent,
             _ => SpanPlace::Middle,
-        }
-    };
-    version.spans.iter().enumerate().map(place).collect()
+        }];
+        let before = n.checked_sub(1).and_then(|n| version.spans.get(n));
+        let before = before.filter(|before| beside(before, span));
+        let next = version.spans.get(n + 1).filter(|next| beside(span, next));
+        places.extend(before.into_iter().chain(next).map(|neighbour| {
+            if neighbour.class == span.class { SpanPlace::BesideSame } else { SpanPlace::BesideOther }
+        }));
+        rules.extend(places.into_iter().map(|place| Rule::SpanPlace(*class, place)));
+    }
+    rules
 }
 
 /// What level 2 says of a contact's channels.

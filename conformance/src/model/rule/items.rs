@@ -66,6 +66,31 @@ closed! {
     }
 }
 
+/// A member of a filter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[allow(missing_docs, reason = "the names say it")]
+pub enum Field {
+    List(List),
+    Bound(Bound),
+}
+
+impl Field {
+    /// Every one.
+    pub fn all() -> impl Iterator<Item = Self> + Clone {
+        let bounds = Bound::ALL.iter().copied().map(Self::Bound);
+        List::ALL.iter().copied().map(Self::List).chain(bounds)
+    }
+}
+
+impl std::fmt::Display for Field {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::List(list) => write!(f, "{list}"),
+            Self::Bound(bound) => write!(f, "{bound}"),
+        }
+    }
+}
+
 closed! {
     /// What else decides whether a grant reaches an item (protocol section 5, "Never admitted").
     Reach {
@@ -116,6 +141,8 @@ closed! {
     Standing {
         Current = "captured and current: in the view",
         Corrected = "corrected: the new version is in the view, and the old one in none",
+        CorrectedInto = "corrected: in a view that it was not in",
+        CorrectedOutOf = "corrected: in a view no more that it was in",
         Relabelled = "relabelled: its new labels count",
         Confirmed = "confirmed: the version stays",
         Retracted = "retracted: in no view",
@@ -123,11 +150,52 @@ closed! {
         Erased = "deleted: in no view",
         DerivedErased = "made from a deleted item: in no view",
         BeforeEnd = "before its expires_at: in the view",
+        LastBeforeEnd = "a millisecond before its expires_at: in the view",
         AtEnd = "at its expires_at: in no view",
+        FirstAfterEnd = "a millisecond after its expires_at: in no view",
         AfterEnd = "after its expires_at: in no view",
         BeforeTtl = "before captured_at + ttl_days: in the view",
-        AfterTtl = "at or after captured_at + ttl_days: in no view",
+        LastBeforeTtl = "a millisecond before captured_at + ttl_days: in the view",
+        AtTtl = "at captured_at + ttl_days: in no view",
+        FirstAfterTtl = "a millisecond after captured_at + ttl_days: in no view",
+        AfterTtl = "after captured_at + ttl_days: in no view",
         EndOutranksTtl = "expires_at outranks ttl_days",
+    }
+}
+
+closed! {
+    /// What a correction changed, where a grantee sees it: what is shown of the item is another than before, or whether it is shown.
+    Corrected {
+        Content = "content",
+        Kind = "kind",
+        Labels = "labels",
+        Subject = "subject_entity_id",
+        Sensitivity = "sensitivity",
+        Confidence = "provenance.confidence",
+        CapturedAt = "provenance.captured_at",
+        End = "expires_at or ttl_days",
+        Exportable = "exportable",
+        Extensions = "extensions",
+        Embedding = "embedding",
+    }
+}
+
+impl Corrected {
+    /// The members that it stands for.
+    pub(in super::super) const fn pointers(self) -> &'static [&'static str] {
+        match self {
+            Self::Content => &["/content"],
+            Self::Kind => &["/kind"],
+            Self::Labels => &["/labels"],
+            Self::Subject => &["/subject_entity_id"],
+            Self::Sensitivity => &["/sensitivity"],
+            Self::Confidence => &["/provenance/confidence"],
+            Self::CapturedAt => &["/provenance/captured_at"],
+            Self::End => &["/expires_at", "/ttl_days"],
+            Self::Exportable => &["/exportable"],
+            Self::Extensions => &["/extensions"],
+            Self::Embedding => &["/embedding"],
+        }
     }
 }
 
@@ -192,7 +260,18 @@ closed! {
         Start = "at the start",
         Middle = "in the middle",
         End = "at the end",
-        Adjacent = "next to another span, with nothing but a separator between them",
         Whole = "as the whole text",
+        BesideSame = "next to another of its class, with nothing but a separator between them",
+        BesideOther = "next to one of another class, with nothing but a separator between them",
+    }
+}
+
+impl SpanPlace {
+    /// The places at which a span of a class can stand: a word of birth comes before a date.
+    #[must_use]
+    pub fn of(class: SpanClass) -> Vec<Self> {
+        let announced = |place: &&Self| matches!(place, Self::Start | Self::Whole | Self::BesideSame);
+        let can = |place: &&Self| class != SpanClass::DateOfBirth || !announced(place);
+        Self::ALL.iter().filter(can).copied().collect()
     }
 }

@@ -43,20 +43,24 @@ pub enum Rule {
     Filter(List, ListCase),
     /// A bound of the grant's filter, and its case.
     FilterBound(Bound, BoundCase),
+    /// Two fields of the grant's filter, the lesser one first: one of them alone is against an item.
+    FilterPair(Field, Field),
     /// Whether the grant reaches an item.
     Reach(Reach),
     /// What a gate says.
     Gate(Gate),
     /// Where an item stands.
     Standing(Standing),
+    /// A member that was corrected.
+    Corrected(Corrected),
     /// What the gateway wrote into an item.
     Written(Written),
     /// A cell of a profile's table.
     Cell(Cell),
     /// A condition of a profile.
     Condition(Condition),
-    /// Where a span stood that a level hides or shows.
-    SpanPlace(SpanPlace),
+    /// Where a span of a class stood that a level hides or shows.
+    SpanPlace(SpanClass, SpanPlace),
     /// What is said of the attitude.
     Epistemic(Epistemic),
     /// A member of the query.
@@ -69,6 +73,10 @@ pub enum Rule {
     Beside(Beside),
     /// What a rotation of keys leaves.
     Keys(Keys),
+    /// What a grant is exchanged for.
+    Exchanged(Exchanged),
+    /// What is told of a grant's state.
+    GrantState(GrantState),
     /// Who gets which vector.
     Vectors(Vectors),
 }
@@ -90,13 +98,20 @@ impl Rule {
         for bound in Bound::ALL {
             all.extend(BoundCase::ALL.iter().map(|case| Self::FilterBound(*bound, *case)));
         }
+        for one in Field::all() {
+            let pairs = Field::all().filter(|other| one < *other);
+            all.extend(pairs.map(|other| Self::FilterPair(one, other)));
+        }
         all.extend(Reach::ALL.iter().copied().map(Self::Reach));
         all.extend(Gate::ALL.iter().copied().map(Self::Gate));
         all.extend(Standing::ALL.iter().copied().map(Self::Standing));
+        all.extend(Corrected::ALL.iter().copied().map(Self::Corrected));
         all.extend(Written::ALL.iter().copied().map(Self::Written));
         all.extend(Cell::all().into_iter().map(Self::Cell));
         all.extend(Condition::ALL.iter().copied().map(Self::Condition));
-        all.extend(SpanPlace::ALL.iter().copied().map(Self::SpanPlace));
+        for class in SpanClass::ALL {
+            all.extend(SpanPlace::of(*class).into_iter().map(|place| Self::SpanPlace(*class, place)));
+        }
         all.extend(Epistemic::ALL.iter().copied().map(Self::Epistemic));
         all.extend(Asked::ALL.iter().copied().map(Self::Asked));
         all.extend(Paged::ALL.iter().copied().map(Self::Paged));
@@ -104,6 +119,8 @@ impl Rule {
         all.extend(Granting::ALL.iter().copied().map(Self::Granting));
         all.extend(Beside::ALL.iter().copied().map(Self::Beside));
         all.extend(Keys::ALL.iter().copied().map(Self::Keys));
+        all.extend(Exchanged::ALL.iter().copied().map(Self::Exchanged));
+        all.extend(GrantState::ALL.iter().copied().map(Self::GrantState));
         all.extend(Vectors::ALL.iter().copied().map(Self::Vectors));
         all
     }
@@ -114,13 +131,17 @@ impl fmt::Display for Rule {
         match self {
             Self::Filter(list, case) => write!(f, "filter.{list}: {case}"),
             Self::FilterBound(bound, case) => write!(f, "filter.{bound}: {case}"),
+            Self::FilterPair(one, other) => {
+                write!(f, "filter.{one} with {other}: one of them alone is against it")
+            }
             Self::Reach(reach) => write!(f, "reach: {reach}"),
             Self::Gate(gate) => write!(f, "gate: {gate}"),
             Self::Standing(standing) => write!(f, "item: {standing}"),
+            Self::Corrected(member) => write!(f, "item: a correction of {member} is seen"),
             Self::Written(written) => write!(f, "item: {written}"),
             Self::Cell(cell) => write!(f, "projection: {cell}"),
             Self::Condition(condition) => write!(f, "projection: {condition}"),
-            Self::SpanPlace(place) => write!(f, "span: {place}"),
+            Self::SpanPlace(class, place) => write!(f, "span: {class} {place}"),
             Self::Epistemic(epistemic) => write!(f, "epistemic: {epistemic}"),
             Self::Asked(asked) => write!(f, "query: {asked}"),
             Self::Paged(paged) => write!(f, "page: {paged}"),
@@ -128,6 +149,8 @@ impl fmt::Display for Rule {
             Self::Granting(granting) => write!(f, "granting: {granting}"),
             Self::Beside(beside) => write!(f, "answer: {beside}"),
             Self::Keys(keys) => write!(f, "keys: {keys}"),
+            Self::Exchanged(exchanged) => write!(f, "exchanged: {exchanged}"),
+            Self::GrantState(state) => write!(f, "state: {state}"),
             Self::Vectors(vectors) => write!(f, "vectors: {vectors}"),
         }
     }

@@ -181,6 +181,35 @@ closed! {
 }
 
 closed! {
+    /// What a grant is exchanged for (protocol section 5.1).
+    Exchanged {
+        Claims = "the token says grant, scope, granter, grantee and origin",
+        Bound = "a token of type DPoP, with the grantee's key in cnf",
+        Bearer = "a token of type Bearer, without cnf",
+        Lives = "the token lives ten minutes at most",
+        EndsWithGrant = "the token ends with a grant that ends sooner",
+        First = "a first grant gets no status",
+        Delegated = "a delegated grant gets a place in the status list",
+    }
+}
+
+closed! {
+    /// What is told of the state of a grant (protocol section 5.1).
+    GrantState {
+        Draft = "before its not_before: draft",
+        LastDraft = "a millisecond before its not_before: draft",
+        Begins = "at its not_before: active",
+        Active = "in force: active",
+        LastActive = "a millisecond before its expires_at: active",
+        Ends = "at its expires_at: expired",
+        Expired = "after its expires_at: expired",
+        Revoked = "revoked",
+        AboveRevoked = "a grant above is revoked: revoked",
+        OfAnother = "to anybody but its grantee: not there",
+    }
+}
+
+closed! {
     /// Vectors, and where an item says that its own is (protocol section 6).
     Vectors {
         Named = "embedding_ref: asked for, granted, shown by the profile: model, dimensions and address",

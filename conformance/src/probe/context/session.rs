@@ -27,10 +27,18 @@ impl Context<'_> {
     /// # Errors
     /// As [`Context::owner`]; [`Failed::Wrong`] when a good grant is refused, or is not as it was drafted.
     pub async fn session(&self, grantee: Signer, draft: Value) -> Result<Session, Failed> {
+        Ok(self.session_and_reply(grantee, draft).await?.0)
+    }
+
+    /// The same, with what the exchange was answered with.
+    pub(in crate::probe) async fn session_and_reply(
+        &self,
+        grantee: Signer,
+        draft: Value,
+    ) -> Result<(Session, Reply), Failed> {
         let grant = self.issued(draft).await?;
-        let grant = grant.map_err(|Refused(why)| Failed::Skipped(format!("the owner's side: {why}")))?;
         let reply = self.exchange(&grantee, &grant).await?;
-        session_of(grantee, grant, "a grant in force was", &reply)
+        Ok((session_of(grantee, grant, "a grant in force was", &reply)?, reply))
     }
 
     /// The same of a draft that need not be allowed: where it is refused, at issue or at its exchange, the protocol leaves open.
@@ -42,7 +50,7 @@ impl Context<'_> {
         grantee: Signer,
         draft: Value,
     ) -> Result<Result<Session, Refused>, Failed> {
-        let grant = match self.issued(draft).await? {
+        let grant = match self.try_issued(draft).await? {
             Ok(grant) => grant,
             Err(refused) => return Ok(Err(refused)),
         };
@@ -53,8 +61,14 @@ impl Context<'_> {
         session_of(grantee, grant, "a grant in force was", &reply).map(Ok)
     }
 
+    /// Issues a grant that must be allowed; not exchanged yet.
+    pub(in crate::probe) async fn issued(&self, draft: Value) -> Result<Value, Failed> {
+        let grant = self.try_issued(draft).await?;
+        grant.map_err(|Refused(why)| Failed::Skipped(format!("the owner's side: {why}")))
+    }
+
     /// A grant of a draft, with the [`PURPOSE`] of a run: as it was drafted, of a profile that the manifest names.
-    async fn issued(&self, mut draft: Value) -> Result<Result<Value, Refused>, Failed> {
+    async fn try_issued(&self, mut draft: Value) -> Result<Result<Value, Refused>, Failed> {
         draft["purpose"] = json!(PURPOSE);
         let profile = draft["redaction_profile"].as_str().unwrap_or_default();
         if !self.has_profile(profile) {
@@ -87,7 +101,7 @@ impl Context<'_> {
         self.exchange_with_proof_for(grantee, grant, grant).await
     }
 
-    /// Exchanges a grant that was made from others; `above` are those, first one first.
+    /// Exchanges a grant that was made from others; `above` are those, first one first. With what that was answered with.
     ///
     /// # Errors
     /// As [`Context::session`].
@@ -96,9 +110,9 @@ impl Context<'_> {
         grantee: Signer,
         grant: Value,
         above: &[Value],
-    ) -> Result<Session, Failed> {
+    ) -> Result<(Session, Reply), Failed> {
         let reply = self.present(&grantee, &grant, &grant, above).await?;
-        session_of(grantee, grant, "a grant that was passed on was", &reply)
+        Ok((session_of(grantee, grant, "a grant that was passed on was", &reply)?, reply))
     }
 
     /// A proof of a grantee's key, made for a grant, as it is shown at a path.
@@ -246,11 +260,15 @@ impl Context<'_> {
         Ok(envelope)
     }
 
-    /// A query under a session as the action `memory.query`. The reply is that of the query: what the envelope holds.
+    /// A query under a session as the action `memory.query`. The reply is that of the query: what the envelope holds; and the whole of it.
     ///
     /// # Errors
     /// As [`Context::send`]; [`Failed::Wrong`] where the envelope answers another one.
-    pub async fn query_by_envelope(&self, session: &Session, query: &Value) -> Result<Reply, Failed> {
+    pub async fn query_by_envelope(
+        &self,
+        session: &Session,
+        query: &Value,
+    ) -> Result<(Reply, Reply), Failed> {
         // Where it is waited for it is made anew: its time is that of the request.
         let last = Mutex::new(Value::Null);
         let made = || {
@@ -277,7 +295,21 @@ impl Context<'_> {
             let error = &answer["error"];
             json!({"error": error["code"], "message": error["message"], "request_id": answer["request_id"]})
         };
-        Ok(Reply { bytes: inner.to_string().into_bytes(), ..reply })
+        Ok((Reply { bytes: inner.to_string().into_bytes(), ..reply.clone() }, reply))
+    }
+
+    /// Asks for the state of a grant, with a proof of somebody's key.
+    ///
+    /// # Errors
+    /// As [`Context::send`].
+    pub async fn state_of(&self, grantee: &Signer, grant: &Value) -> Result<Reply, Failed> {
+        let path = format!("{}/{}", self.at(Place::Grant), grant["grant_id"].as_str().unwrap_or_default());
+        let made = || {
+            let proof = self.grant_proof(grantee, grant, &path)?;
+            let headers = owned([("authorization", format!("OAP-Proof {proof}"))]);
+            Ok(Request { method: "GET", path: path.clone(), headers, body: None })
+        };
+        self.send_each(made).await
     }
 
     /// An export under a session.

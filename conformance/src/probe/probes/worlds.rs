@@ -2,7 +2,7 @@
 
 use super::super::context::{Context, expect};
 use super::super::worlds::{
-    Lived, ask_all, behind_gates, canaries_of, exports, judge, live, over_time, owner_reads, pair, setting,
+    Lived, ask_all, at_bounds, behind_gates, canaries_of, exports, judge, live, over_time, owner_reads, pair, setting,
     steps, strangers, vectors,
 };
 use super::super::{Failed, Probe, Severity};
@@ -36,7 +36,7 @@ pub(super) fn all() -> Vec<Probe> {
             Critical,
             probe!(gates),
         )),
-        waiting(owned("worlds-over-time", &["ME-09", "ME-14"], Critical, probe!(time))),
+        waiting(owned("worlds-over-time", &["ME-08", "ME-09", "ME-14", "SP-04"], Critical, probe!(time))),
         owned("own-profiles", &["ME-01"], Critical, probe!(own_profiles)),
         owned("sanctions", &["CO-18"], Critical, probe!(sanctions)),
         owned("owners-log", &["CO-22", "ST-02"], Major, probe!(owners_log)),
@@ -218,13 +218,14 @@ async fn time(context: &Context<'_>) -> Result<(), Failed> {
         }
         let mut findings = Vec::new();
         over_time(&mut lived, &setting.soon, &mut findings).await?;
-        return judge(&findings);
+        judge(&findings)?;
+        return at_bounds(context, &manifest).await;
     }
     Ok(())
 }
 
 /// Steps of a history.
-const STEPS: usize = 60;
+const STEPS: usize = 45;
 
 /// What owner and grantees do in random order, compared after each step.
 async fn histories(context: &Context<'_>) -> Result<(), Failed> {

@@ -84,8 +84,7 @@ pub(in super::super) async fn ask(
 fn near_an_end(lived: &Lived<'_>) -> bool {
     let now = lived.context.now();
     let (from, to) = (Timestamp::from_millis(now.millis() - NEAR.as_millis() as i64), now.plus(NEAR));
-    let ends = lived.world.items().filter_map(|item| item.draft["expires_at"].as_str());
-    ends.filter_map(|end| end.parse::<Timestamp>().ok()).any(|end| (from..=to).contains(&end))
+    lived.model.ends().any(|end| (from..=to).contains(&end))
 }
 
 async fn once(
@@ -96,9 +95,12 @@ async fn once(
     let Some(live) = lived.grants.get(&grant) else { return Ok((Vec::new(), None)) };
     let context = lived.context;
     let before = context.now();
-    let reply = match lived.by_envelope {
+    let (reply, whole) = match lived.by_envelope {
         true => context.query_by_envelope(&live.session, query).await?,
-        false => context.query(&live.session, query).await?,
+        false => {
+            let reply = context.query(&live.session, query).await?;
+            (reply.clone(), reply)
+        }
     };
     let answer = reply.json();
     // The gateway's clock decides: what it says, where that can be.
@@ -110,7 +112,7 @@ async fn once(
     let expected = lived.model.query(live.id(), query, at, &lived.disclosed);
     let mut differences = expected.differences(reply.status, &answer);
     let shown = expected.answer().filter(|_| reply.status == 200);
-    leaks(lived, grant, &reply, shown, &mut differences);
+    leaks(lived, grant, &whole, shown, &mut differences);
     if reply.status != 200 {
         return Ok((differences, None));
     }
@@ -126,13 +128,17 @@ pub(super) fn leaks(
     expected: Option<&ExpectedAnswer>,
     differences: &mut Vec<Difference>,
 ) {
-    let mut allowed = BTreeSet::new();
-    if let Some(expected) = expected {
-        let shown = expected.may_hold();
+    let shown = expected.map(|expected| {
         let known = lived.grants.get(&grant).map_or("", |live| &live.known);
-        let words = [shown.as_str(), known].into_iter().flat_map(|text| lived.canaries.find(text.as_bytes()));
-        allowed.extend(words.map(|found| found.word));
-    }
+        expected.may_hold() + known
+    });
+    leaks_beyond(lived, reply, shown.as_deref().unwrap_or_default(), differences);
+}
+
+/// Canaries in a reply that are not in this text.
+pub(super) fn leaks_beyond(lived: &Lived<'_>, reply: &Reply, shown: &str, differences: &mut Vec<Difference>) {
+    let words = lived.canaries.find(shown.as_bytes()).into_iter();
+    let allowed: BTreeSet<String> = words.map(|found| found.word).collect();
     let headers: String = reply.headers.iter().map(|(name, value)| format!("{name}: {value}\n")).collect();
     for (place, bytes) in [("the body", reply.bytes.as_slice()), ("a header", headers.as_bytes())] {
         for found in lived.canaries.find(bytes) {

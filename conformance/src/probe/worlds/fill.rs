@@ -2,7 +2,8 @@
 
 use super::super::Failed;
 use super::super::context::{Context, PURPOSE, Session, expect, tagged};
-use super::Finding;
+use super::exchanged::exchanged;
+use super::{Finding, judge};
 use crate::model::{Disclosed, Model, ProfileText};
 use crate::world::{Canaries, Item, OWN, World};
 use oap_grants::grant as signed;
@@ -100,7 +101,7 @@ impl<'a> Lived<'a> {
     /// Brings a whole world to the gateway.
     ///
     /// # Errors
-    /// As those of [`Context::owner`] and [`Context::session`].
+    /// As those of [`Context::owner`] and [`Context::session`]; what exchanges showed.
     pub(in super::super) async fn fill(
         context: &'a Context<'a>,
         world: &'a World,
@@ -108,9 +109,10 @@ impl<'a> Lived<'a> {
         canaries: &'a Canaries,
     ) -> Result<Self, Failed> {
         let mut lived = Self::new(context, world, manifest, canaries)?;
+        let mut findings = Vec::new();
         // A grant that names no scope tells which one the default is; items are read by it.
         for (number, _) in world.grants.iter().enumerate().filter(|(_, grant)| grant.is_unscoped()) {
-            lived.grant(number).await?;
+            lived.grant(number, &mut findings).await?;
             let granter = lived.grants.get(&number).and_then(|live| live.session.grant["granter"].as_str());
             if let Some((_, scope)) = granter.and_then(|granter| granter.split_once('#')) {
                 lived.model.default_scope(scope);
@@ -124,9 +126,10 @@ impl<'a> Lived<'a> {
         }
         for number in 0..world.grants.len() {
             if !lived.grants.contains_key(&number) {
-                lived.grant(number).await?;
+                lived.grant(number, &mut findings).await?;
             }
         }
+        judge(&findings)?;
         Ok(lived)
     }
 
@@ -169,15 +172,29 @@ impl<'a> Lived<'a> {
         tagged(&draft)
     }
 
+    /// Has a grant of the world issued, and does not exchange it yet.
+    pub(super) async fn issue(&mut self, number: usize) -> Result<(), Failed> {
+        let Some(planned) = self.world.grants.get(number) else { return Ok(()) };
+        let grantee = self.grantee(planned.grantee)?;
+        let mut draft = planned.draft.clone();
+        draft["grantee"] = json!(grantee.did());
+        let grant = self.context.issued(draft).await?;
+        self.model.granted(&grant);
+        let known = grant.to_string();
+        let session = Session { grantee, grant, token: String::new(), bearer: false };
+        self.grants.insert(number, Live { session, above: Vec::new(), known });
+        Ok(())
+    }
+
     /// Has a grant of the world issued, or made by the grantee of another that is there, and exchanges it.
-    pub(super) async fn grant(&mut self, number: usize) -> Result<(), Failed> {
+    pub(super) async fn grant(&mut self, number: usize, findings: &mut Vec<Finding>) -> Result<(), Failed> {
         let Some(grant) = self.world.grants.get(number) else { return Ok(()) };
         let grantee = self.grantee(grant.grantee)?;
-        let (session, above) = match grant.parent {
+        let ((session, reply), above) = match grant.parent {
             None => {
                 let mut draft = grant.draft.clone();
                 draft["grantee"] = json!(grantee.did());
-                (self.context.session(grantee, draft).await?, Vec::new())
+                (self.context.session_and_reply(grantee, draft).await?, Vec::new())
             }
             Some(parent) => {
                 let Some(parent) = self.grants.get(&parent) else { return Ok(()) };
@@ -192,6 +209,7 @@ impl<'a> Lived<'a> {
         self.model.granted(&session.grant);
         let known = session.grant.to_string();
         self.grants.insert(number, Live { session, above, known });
+        exchanged(self, number, &reply, findings);
         Ok(())
     }
 }

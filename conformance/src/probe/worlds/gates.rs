@@ -14,6 +14,9 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use std::time::Duration;
 
+/// The grantees of these worlds, by what stands for their DIDs.
+const GRANTEES: [(&str, usize); 2] = [(FIRST_GRANTEE, 0), (SECOND_GRANTEE, 1)];
+
 /// What one goes on with.
 #[derive(Default)]
 struct Last {
@@ -57,7 +60,7 @@ async fn step(
     let context = lived.context;
     match step {
         Step::Context(document) => {
-            let document = actual(lived, document)?;
+            let document = actual(lived, document, GRANTEES)?;
             context.owner(json!({"do": "context", "context": document})).await?;
             lived.model.context(&document);
         }
@@ -80,7 +83,7 @@ async fn step(
                 context.wait(left + Duration::from_secs(1)).await?;
             }
         }
-        Step::Grant(grant) => lived.grant(*grant).await?,
+        Step::Grant(grant) => lived.grant(*grant, findings).await?,
         Step::Consent(grant) => {
             let id = lived.grants.get(grant).map(|live| live.id().to_owned()).unwrap_or_default();
             context.owner(json!({"do": "consent", "grant_id": id})).await?;
@@ -101,7 +104,7 @@ async fn step(
         }
         Step::Sanctions { list, named } => {
             let named = match named {
-                Some(named) => Some(actual(lived, named)?),
+                Some(named) => Some(actual(lived, named, GRANTEES)?),
                 None => None,
             };
             context.covered(json!({"do": "sanctions", "list": list, "named": named})).await?;
@@ -115,24 +118,37 @@ async fn step(
     Ok(())
 }
 
-/// A value with the DIDs of the grantees in place of what stands for them.
-fn actual<T: Serialize + DeserializeOwned + Default>(lived: &Lived<'_>, value: &T) -> Result<T, Failed> {
+/// A value with the DIDs of grantees of a world, each by its number, in place of what stands for them.
+pub(super) fn actual<T: Serialize + DeserializeOwned + Default, const N: usize>(
+    lived: &Lived<'_>,
+    value: &T,
+    grantees: [(&str, usize); N],
+) -> Result<T, Failed> {
     let mut text = serde_json::to_string(value).unwrap_or_default();
-    for (number, stands) in [FIRST_GRANTEE, SECOND_GRANTEE].into_iter().enumerate() {
+    for (stands, number) in grantees {
         text = text.replace(stands, lived.grantee(number)?.did().as_str());
     }
     Ok(serde_json::from_str(&text).unwrap_or_default())
 }
 
-/// A bridge that the owner signs: as it was drafted, by the principal's key.
+/// A bridge that the owner signs.
 async fn bridge(context: &Context<'_>, draft: &Value) -> Result<Value, Failed> {
-    let bridge = context.owner(json!({"do": "bridge", "draft": draft})).await?["bridge"].clone();
+    let done = context.owner(json!({"do": "bridge", "draft": draft})).await?;
+    signed_as_drafted(context, draft, &done["bridge"]).await
+}
+
+/// A bridge that the owner signed: as it was drafted, by the principal's key.
+pub(super) async fn signed_as_drafted(
+    context: &Context<'_>,
+    draft: &Value,
+    bridge: &Value,
+) -> Result<Value, Failed> {
     let document = context.document().await?;
-    let signed = UnverifiedSignature::of(&bridge)
+    let signed = UnverifiedSignature::of(bridge)
         .ok()
         .and_then(|signature| signature.is_by(document.key(signature.kid())?).ok());
     expect(signed.is_some(), || "a bridge is not signed by its principal (protocol 7)".to_owned())?;
-    let departs = departures(draft, &bridge);
+    let departs = departures(draft, bridge);
     expect(departs.is_empty(), || format!("a bridge is not as it was drafted: {}", departs.join("; ")))?;
-    Ok(bridge)
+    Ok(bridge.clone())
 }

@@ -5,11 +5,14 @@ use super::super::wire::Refused;
 use super::Finding;
 use super::ask::{ask, leaks};
 use super::beside::{audit, export, vectors};
+use super::exchanged::{exchanged, state};
 use super::fill::Lived;
-use crate::model::Difference;
+use super::gates::{actual, signed_as_drafted};
 use crate::model::rule::Keys;
+use crate::model::{Difference, Leaves};
 use crate::probe::refusals::read;
-use crate::world::{Item, Step};
+use crate::world::gated::FIRST_GRANTEE;
+use crate::world::{Item, Owed, Step};
 use oap_identity::signed::UnverifiedSignature;
 use oap_identity::{DidDocument, json as strict};
 use oap_memory::evidence;
@@ -26,6 +29,10 @@ pub(super) struct Kept {
     receipts: BTreeMap<usize, Value>,
     /// The principal's document after the last rotation of its keys.
     document: Option<DidDocument>,
+    /// The bridges in force, the last one last, by their ids.
+    bridges: Vec<String>,
+    /// Whose turn it is to look where nobody sees a change.
+    turn: usize,
     /// Whether every command to the owner's side is permitted as things stand, so that none may be refused.
     is_permitted: bool,
     /// Why the owner's side refused what is permitted at any time: a rotation of the keys.
@@ -62,11 +69,12 @@ pub(super) async fn step(
             Some(item) if !lived.ids.contains_key(&number) => lived.capture(&[(number, item)]).await,
             _ => Ok(()),
         },
-        Step::Correct { item: number, like } => match item(like) {
-            Some(like) if item(number).is_some_and(|item| item.draft["content"] != like.draft["content"]) => {
-                correct(lived, kept, number, like).await
-            }
-            _ => Ok(()),
+        Step::Correct { item: number, like, what } => match item(number).zip(item(like)) {
+            Some((item, like)) => match what.changes(&item.draft, &like.draft) {
+                Some(changes) => correct(lived, kept, number, (&changes, like)).await,
+                None => Ok(()),
+            },
+            None => Ok(()),
         },
         Step::Relabel { item: number, like } => {
             let labels = item(like).map(|like| like.draft["labels"].clone()).filter(Value::is_array);
@@ -108,7 +116,7 @@ pub(super) async fn step(
             }
             Ok(())
         }
-        Step::Grant { grant } if may_be_granted(lived, grant) => lived.grant(grant).await,
+        Step::Grant { grant } if may_be_granted(lived, grant) => lived.grant(grant, findings).await,
         Step::Grant { .. } => Ok(()),
         Step::Revoke { grant } => revoke(lived, grant).await,
         Step::Query { grant, query } => {
@@ -124,9 +132,76 @@ pub(super) async fn step(
         Step::Ack { grant } => ack(lived, kept, grant, findings).await,
         Step::Vectors { grant } => vectors(lived, grant, findings).await,
         Step::Rotate => rotate(lived, kept, findings).await,
+        Step::Context { beside, owed, like, grant } => {
+            context(lived, kept, (beside, owed), like, grant).await
+        }
+        Step::Bridge { like } => bridge(lived, kept, like).await,
+        Step::Unbridge => {
+            let Some(id) = kept.bridges.pop() else { return Ok(()) };
+            if owner(lived, kept, json!({"do": "unbridge", "bridge_id": id})).await? {
+                lived.model.unbridged(&id);
+            }
+            Ok(())
+        }
+        Step::Consent { grant } => {
+            let Some(id) = lived.grants.get(&grant).map(|live| live.id().to_owned()) else { return Ok(()) };
+            if owner(lived, kept, json!({"do": "consent", "grant_id": id})).await? {
+                lived.model.consented(&id);
+            }
+            Ok(())
+        }
         Step::Exchange { grant } => exchange(lived, grant, findings).await,
+        Step::State { grant, by_another } => state(lived, grant, by_another, findings).await,
         Step::Wait { millis } => lived.context.wait(Duration::from_millis(millis.min(5_000))).await,
     }
+}
+
+/// What each grantee must see in a listing, by the numbers of their grants: `None` where it must be refused. Grants with a budget are left
+/// out: looking costs some of it.
+pub(super) type Seen = BTreeMap<usize, Option<BTreeMap<String, (Leaves, Vec<&'static str>)>>>;
+
+/// What is listed to see what an owner's change did.
+fn listing() -> Value {
+    json!({"query": "", "max_results": 100})
+}
+
+/// What each grantee must see now.
+pub(super) fn seen(lived: &Lived<'_>) -> Seen {
+    // What is only thought of decides nothing.
+    let model = lived.model.clone();
+    let mut seen = Seen::new();
+    for (number, live) in &lived.grants {
+        if live.above.iter().chain([&live.session.grant]).any(|grant| !grant["budget"].is_null()) {
+            continue;
+        }
+        let expected = model.query(live.id(), &listing(), lived.now(), &lived.disclosed);
+        let items = expected.answer().map(|answer| {
+            let chain = |id: &String| answer.chain.get(id).cloned().unwrap_or_default();
+            answer.items.iter().map(|(id, leaves)| (id.clone(), (leaves.clone(), chain(id)))).collect()
+        });
+        seen.insert(*number, items);
+    }
+    seen
+}
+
+/// After a step of the owner's one grantee lists what it sees: one whom the step gave another view, where there is one; else each in turn.
+pub(super) async fn look(
+    lived: &mut Lived<'_>,
+    kept: &mut Kept,
+    before: &Seen,
+    findings: &mut Vec<Finding>,
+) -> Result<(), Failed> {
+    let after = seen(lived);
+    let turns = after.keys().copied().cycle().skip(kept.turn % after.len().max(1)).take(after.len());
+    let turns: Vec<usize> = turns.collect();
+    let changed = turns.iter().find(|grant| before.get(grant) != after.get(grant));
+    let in_force = || turns.iter().find(|grant| after.get(grant).is_some_and(Option::is_some));
+    let Some(grant) = changed.or_else(in_force).copied() else { return Ok(()) };
+    kept.turn += 1;
+    if let Some(answer) = ask(lived, grant, &listing(), findings).await? {
+        proved(lived, kept, grant, &answer, findings);
+    }
+    Ok(())
 }
 
 /// The owner takes a grant back.
@@ -147,7 +222,8 @@ fn may_be_granted(lived: &Lived<'_>, grant: usize) -> bool {
         let ask = |id: &str| lived.model.query(id, &json!({}), now, &lived.disclosed);
         lived.grants.get(&parent).is_some_and(|live| ask(live.id()).answer().is_some())
     };
-    !lived.grants.contains_key(&grant) && planned.parent.is_none_or(in_force)
+    let is_bridged = planned.parent.is_some() || lived.model.is_bridged(&planned.draft, lived.now());
+    !lived.grants.contains_key(&grant) && is_bridged && planned.parent.is_none_or(in_force)
 }
 
 /// A command to the owner's side; whether it was done. Where steps come in random order what they ask for may be refused.
@@ -205,7 +281,11 @@ async fn rotate(lived: &mut Lived<'_>, kept: &mut Kept, findings: &mut Vec<Findi
 }
 
 /// A grantee exchanges its grant once more, and goes on with the token that it gets.
-async fn exchange(lived: &mut Lived<'_>, grant: usize, findings: &mut Vec<Finding>) -> Result<(), Failed> {
+pub(super) async fn exchange(
+    lived: &mut Lived<'_>,
+    grant: usize,
+    findings: &mut Vec<Finding>,
+) -> Result<(), Failed> {
     let Some(live) = lived.grants.get(&grant) else { return Ok(()) };
     let (key, document) = (&live.session.grantee, &live.session.grant);
     let reply = lived.context.present(key, document, document, &live.above).await?;
@@ -223,10 +303,7 @@ async fn exchange(lived: &mut Lived<'_>, grant: usize, findings: &mut Vec<Findin
         None => {
             let answer = reply.json();
             let token = answer["memory_grant_jwt"].as_str().unwrap_or_default().to_owned();
-            let by = read(&token, 0)["kid"].clone();
-            if lived.model.key_in_use().is_some_and(|kid| by != kid) {
-                found(lived, &of, "/memory_grant_jwt", format!("is signed by {by}"), findings);
-            }
+            exchanged(lived, grant, &reply, findings);
             let signed = document["signature"].as_str().map(|jws| read(jws, 0)["kid"].clone());
             if let Some(kid) = signed.as_ref().and_then(Value::as_str) {
                 lived.model.holds(Keys::Exchanged, kid);
@@ -257,13 +334,61 @@ fn proved(lived: &Lived<'_>, kept: &Kept, grant: usize, answer: &Value, findings
     }
 }
 
-async fn correct(lived: &mut Lived<'_>, kept: &Kept, number: usize, like: &Item) -> Result<(), Failed> {
-    // What the other does not have is taken away: the spans are those of the other alone.
-    let content = &like.draft["content"];
-    let changes = json!({"content": {"text": content["text"], "structured": content["structured"]}});
-    if let Some(id) = changed(lived, kept, number, "correct", json!({"item": changes})).await? {
-        lived.model.corrected(&id, &changes, lived.context.now(), &like.planted);
+/// A correction, where it changes something.
+async fn correct(
+    lived: &mut Lived<'_>,
+    kept: &Kept,
+    number: usize,
+    (changes, like): (&Value, &Item),
+) -> Result<(), Failed> {
+    if !lived.ids.get(&number).is_some_and(|id| lived.model.would_change(id, changes)) {
+        return Ok(());
     }
+    if let Some(id) = changed(lived, kept, number, "correct", json!({"item": changes})).await? {
+        lived.model.corrected(&id, changes, lived.context.now(), &like.planted);
+    }
+    Ok(())
+}
+
+/// The owner sets the context of a scope of the world.
+async fn context(
+    lived: &mut Lived<'_>,
+    kept: &Kept,
+    (beside, owed): (bool, Owed),
+    like: usize,
+    grant: usize,
+) -> Result<(), Failed> {
+    let world = lived.world;
+    let scope = if beside { world.beside() } else { world.scope.clone() };
+    let item = world.items().nth(like).map_or(&Value::Null, |item| &item.draft);
+    let label = item["labels"][0].as_str().or_else(|| item["kind"].as_str()).unwrap_or_default();
+    let grantee = world.grants.get(grant).map_or(0, |grant| grant.grantee);
+    let document = actual(lived, &owed.context(&scope, label), [(FIRST_GRANTEE, grantee)])?;
+    if owner(lived, kept, json!({"do": "context", "context": document})).await? {
+        lived.model.context(&document);
+    }
+    Ok(())
+}
+
+/// How long a bridge of a history holds.
+const BRIDGED: Duration = Duration::from_secs(86_400);
+
+/// The owner signs a bridge from the world's second scope to its first one.
+async fn bridge(lived: &mut Lived<'_>, kept: &mut Kept, like: usize) -> Result<(), Failed> {
+    let world = lived.world;
+    let item = world.items().nth(like).map_or(&Value::Null, |item| &item.draft);
+    let labels = item["labels"].as_array().into_iter().flatten();
+    let categories: Vec<&Value> = labels.chain([&item["kind"]]).collect();
+    let draft = json!({
+        "from_scope": world.beside(), "to_scope": world.scope, "data_categories": categories,
+        "valid_until": lived.now().plus(BRIDGED),
+    });
+    let done = lived.context.try_owner(json!({"do": "bridge", "draft": draft})).await?;
+    // Out of a privileged scope none leads.
+    let Ok(done) = done else { return Ok(()) };
+    let signed = signed_as_drafted(lived.context, &draft, &done["bridge"]).await?;
+    kept.bridges.extend(signed["bridge_id"].as_str().map(str::to_owned));
+    lived.model.bridged(&signed);
     Ok(())
 }
 

@@ -2,6 +2,8 @@
 
 mod ask;
 mod beside;
+mod bounds;
+mod exchanged;
 mod fill;
 mod fresh;
 mod gates;
@@ -11,6 +13,7 @@ mod shrink;
 
 pub(super) use ask::{ask, ask_all};
 pub(super) use beside::{export, exports, over_time, owner_reads, strangers, vectors};
+pub(super) use bounds::at_bounds;
 pub(super) use fill::{Lived, canaries_of, issued_below};
 pub(super) use gates::behind_gates;
 pub(super) use live::{revoke, steps};

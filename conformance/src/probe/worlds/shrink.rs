@@ -4,8 +4,8 @@ use super::super::Failed;
 use super::super::context::Context;
 use super::Finding;
 use super::fill::{Lived, canaries_of};
-use super::live::{Kept, step};
-use crate::world::{CONTACTS, Canaries, History, Setting, World};
+use super::live::{Kept, look, seen, step};
+use crate::world::{CONTACTS, Canaries, History, Setting};
 use serde_json::Value;
 use std::time::Duration;
 
@@ -40,7 +40,7 @@ pub(super) async fn lived_through(
     manifest: &Value,
     history: &History,
 ) -> Result<Shown, Failed> {
-    let world = World::new(history.seed, &setting(context, manifest), history.size);
+    let world = history.world(&setting(context, manifest));
     let world = world.in_scope(&format!("w{}", context.word()));
     let mut canaries = Canaries::default();
     canaries_of(&world, &mut canaries);
@@ -50,7 +50,11 @@ pub(super) async fn lived_through(
     let (mut kept, mut findings) = (Kept::default(), Vec::new());
     lived.read_keys(&mut findings).await?;
     for (number, next) in history.steps.iter().enumerate() {
+        let before = seen(&lived);
         step(&mut lived, &mut kept, next, &mut findings).await?;
+        if next.is_of_owner() && findings.is_empty() {
+            look(&mut lived, &mut kept, &before, &mut findings).await?;
+        }
         if !findings.is_empty() {
             return Ok(Shown::Found(number, findings));
         }
