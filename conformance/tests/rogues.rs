@@ -490,6 +490,56 @@ fn rogues() -> Vec<Rogue> {
                 let nonce = part(header(r, "dpop"), 1)["nonce"].is_string();
                 if is_query(r) && reply.status == 401 && nonce { let_in() } else { reply }
             }, ..HONEST },
+        Rogue { name: "takes any proof at subscriptions", meant: "subscription-credentials",
+            answered: |_, r, reply| if r.path.starts_with("/oap/memory/subscribe") { with_any_proof(r, reply, 200) } else { reply }, ..HONEST },
+        Rogue { name: "takes any proof where it shows its log", meant: "witnessed-credentials",
+            answered: |_, r, reply| if r.path.starts_with("/oap/memory/witnessed/") { with_any_proof(r, reply, 404) } else { reply }, ..HONEST },
+        Rogue { name: "takes any proof of devices", meant: "device-credentials",
+            answered: |_, r, reply| if r.path == "/oap/memory/changes/items" { with_any_proof(r, reply, 403) } else { reply }, ..HONEST },
+        Rogue { name: "takes any proof of an agent", meant: "mcp-credentials",
+            answered: |_, r, reply| if r.path == "/mcp" { with_any_proof(r, reply, 200) } else { reply }, ..HONEST },
+        Rogue { name: "gives an agent a hundred for more than a hundred", meant: "mcp-answers",
+            asked: |_, r| if r.path == "/mcp" && body(&r)["params"]["arguments"]["max_results"] == 101 {
+                rewrite(r, |call| call["params"]["arguments"]["max_results"] = json!(100))
+            } else { r }, ..HONEST },
+        Rogue { name: "explains whatever item an agent names", meant: "mcp-answers",
+            answered: |m, r, reply| {
+                let named = &body(r)["params"]["arguments"]["item_id"];
+                let known = named.as_str().and_then(|id| m.captured.get(id)).cloned();
+                at("/mcp", r, reply, |said| if let Some(item) = known.filter(|_| said["result"]["structuredContent"]["items"] == json!([])) {
+                    said["result"]["structuredContent"]["items"] = json!([item]);
+                })
+            }, ..HONEST },
+        Rogue { name: "writes into an agent's text what it does not answer", meant: "mcp-answers",
+            answered: |m, r, reply| {
+                let other = m.captured.keys().next().cloned().unwrap_or_default();
+                at("/mcp", r, reply, |said| if let Some(text) = said["result"]["content"][0]["text"].as_str() {
+                    said["result"]["content"][0]["text"] = json!(format!("{text}\n<memory-item id=\"{other}\"></memory-item>"));
+                })
+            }, ..HONEST },
+        Rogue { name: "gives vectors under a grant that was taken back", meant: "grants-not-in-force",
+            answered: |_, r, reply| if r.path.starts_with("/oap/memory/vec/") && reply.status == 403 { refused(reply, 404, "not_found") } else { reply }, ..HONEST },
+        Rogue { name: "says that every grant is active", meant: "grants-not-in-force",
+            answered: |_, r, reply| at("/oap/memory/grant/", r, reply, |said| said["state"] = json!("active")), ..HONEST },
+        Rogue { name: "does not count what it exports", meant: "grants-not-in-force",
+            answered: |m, r, reply| if r.path == "/oap/memory/export" && reply.status == 429 {
+                m.before(|b| b.path == r.path).unwrap_or(reply)
+            } else { reply }, ..HONEST },
+        Rogue { name: "goes on subscribing under a grant that ended", meant: "grant-expired",
+            answered: |m, r, reply| if r.path == "/oap/memory/subscribe" && [401, 403].contains(&reply.status) && !header(r, "dpop").is_empty() {
+                m.before(|b| b.path == r.path).unwrap_or(reply)
+            } else { reply }, ..HONEST },
+        Rogue { name: "deletes for whoever has a token", meant: "refused-deletions",
+            answered: |m, r, reply| {
+                let is_token = m.is_token(header(r, "authorization"));
+                if r.path == "/oap/data/delete" && reply.status >= 400 && is_token { let_in() } else { reply }
+            }, ..HONEST },
+        Rogue { name: "knows its receipts by their names alone", meant: "receipts-verified",
+            answered: |m, r, reply| {
+                let name = &body(r)["receipt_id"];
+                let before = m.before(|b| b.path == r.path && body(b)["receipt_id"] == *name);
+                if r.path == "/oap/receipt/verify" && reply.status == 404 { before.unwrap_or(reply) } else { reply }
+            }, ..HONEST },
         Rogue { name: "takes a proof of longer life", meant: "refused-grant-proofs",
             answered: |_, r, reply| {
                 let claims = part(body(r)["proof"].as_str().unwrap_or_default(), 1);
@@ -618,6 +668,18 @@ fn rogues() -> Vec<Rogue> {
 /// A command that corrects nothing but what an item says.
 fn words_alone(command: Value) -> Value {
     if command["item"]["content"].is_null() { ignored(command, "correct") } else { command }
+}
+
+/// What is answered where any proof will do, with the status of whoever is let in.
+fn with_any_proof(request: &support::front::Request, reply: Reply, status: u16) -> Reply {
+    if reply.status != 401 || header(request, "dpop").is_empty() {
+        return reply;
+    }
+    if status == 200 {
+        let_in()
+    } else {
+        refused(reply, status, if status == 403 { "policy_block" } else { "not_found" })
+    }
 }
 
 /// Whether a key is one of the gateway's that was retired, as far as its document was read.

@@ -13,28 +13,33 @@ use oap_identity::{Hash, Timestamp};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
+impl Refusal {
+    /// The codes and the statuses that it may have, one of each (protocol section 1).
+    pub(crate) const fn form(self) -> (&'static [&'static str], &'static [u16]) {
+        match self {
+            // No token outlives its grant, and none is issued before it begins.
+            Self::Expired | Self::Draft | Self::UnknownGrant => {
+                (&["policy_block", "auth_required"], &[403, 401])
+            }
+            Self::Revoked
+            | Self::AboveEnded
+            | Self::AboveRevoked
+            | Self::OperationQuery
+            | Self::OperationExport
+            | Self::Embeddings
+            | Self::Purpose => (&["policy_block"], &[403]),
+            Self::BudgetQueries | Self::BudgetEpsilon | Self::BudgetAbove => (&["budget_exhausted"], &[429]),
+            _ => (&["invalid_input"], &[400]),
+        }
+    }
+}
+
 impl Model {
     /// A refusal, with its status and code.
     pub(super) fn refuse(&self, refusal: Refusal) -> Expected {
         let rule = Rule::Refusal(refusal);
         self.decided.note(rule);
-        let (codes, status): (&[&str], &[u16]) = match refusal {
-            // No token outlives its grant, and none is issued before it begins.
-            Refusal::Expired | Refusal::Draft | Refusal::UnknownGrant => {
-                (&["policy_block", "auth_required"], &[403, 401])
-            }
-            Refusal::Revoked
-            | Refusal::AboveEnded
-            | Refusal::AboveRevoked
-            | Refusal::OperationQuery
-            | Refusal::OperationExport
-            | Refusal::Embeddings
-            | Refusal::Purpose => (&["policy_block"], &[403]),
-            Refusal::BudgetQueries | Refusal::BudgetEpsilon | Refusal::BudgetAbove => {
-                (&["budget_exhausted"], &[429])
-            }
-            _ => (&["invalid_input"], &[400]),
-        };
+        let (codes, status) = refusal.form();
         Expected::Refused { codes, status, rule }
     }
 

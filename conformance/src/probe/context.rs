@@ -1,5 +1,6 @@
 //! What a probe works with: the wire, the owner's side, keys of its own.
 
+pub(in crate::probe) mod mcp;
 mod session;
 
 pub use session::{INVOKE, Session};
@@ -8,6 +9,8 @@ pub(in crate::probe) use session::seal;
 
 use super::declared::{Declared, Place};
 use super::forms;
+use super::refusals::Condition;
+use super::report::Rules;
 use super::wire::{Forbidden, Refused, Reply, Request, Setup, SetupError, Wire};
 use super::{Failed, Limits};
 use crate::model::Model;
@@ -53,6 +56,8 @@ struct State {
     decided: BTreeMap<String, u64>,
     /// Profiles that the owner's side put there since the manifest was read.
     profiles: BTreeSet<String>,
+    /// The conditions that did, and how often, by the door that they were brought to.
+    at_doors: BTreeMap<String, BTreeMap<String, u64>>,
 }
 
 /// How far a reply is read.
@@ -161,10 +166,18 @@ impl<'a> Context<'a> {
         self.declared.at(place)
     }
 
-    /// A rule or a condition decided something.
+    /// A rule decided something.
     pub fn note(&self, rule: &dyn fmt::Display) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         *state.decided.entry(rule.to_string()).or_default() += 1;
+    }
+
+    /// What breaks a condition alone, or what it alone permits, was brought to a door, and what came back was as it must be.
+    pub fn note_at(&self, condition: &Condition, door: &str) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        *state.decided.entry(condition.to_string()).or_default() += 1;
+        let at_door = state.at_doors.entry(door.to_owned()).or_default();
+        *at_door.entry(condition.to_string()).or_default() += 1;
     }
 
     /// The same for all that a model counted.
@@ -175,9 +188,15 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// How often each rule of the model and each condition decided something.
-    pub(super) fn coverage(&self) -> BTreeMap<String, u64> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner).decided.clone()
+    /// What decided something, and how often.
+    pub(super) fn coverage(&self) -> Rules {
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        Rules { decided: state.decided.clone(), at_doors: state.at_doors.clone() }
+    }
+
+    /// Whether time that is waited for costs none: then a run asks at every door, and at the very limits of time.
+    pub(super) fn sets_clock(&self) -> bool {
+        self.wire.sets_clock()
     }
 
     /// What replies lacked so far of the form that every reply has.

@@ -56,7 +56,9 @@ pub(super) fn deviations(declared: &Declared, request: &Request, reply: &Reply) 
     if !wanted.is_empty() && !wanted.contains(&media) {
         wrong.push(format!("Content-Type is {media:?}, must be {}", wanted.join(" or ")));
     }
-    if reply.status == 401 && !header("www-authenticate").starts_with("DPoP ") {
+    // It may stand beside another one.
+    let mut challenges = reply.headers.iter().filter(|(name, _)| name == "www-authenticate");
+    if reply.status == 401 && !challenges.any(|(_, challenge)| challenge.starts_with("DPoP ")) {
         wrong.push("no WWW-Authenticate: DPoP".to_owned());
     }
     if reply.header("dpop-nonce").is_some() {

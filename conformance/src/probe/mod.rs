@@ -123,7 +123,7 @@ pub async fn replay(
         requests: context.requests(),
         requirements: report::Looked::of(std::slice::from_ref(&result)),
         results: vec![result],
-        rules: report::Rules(context.coverage()),
+        rules: context.coverage(),
     })
 }
 
@@ -178,7 +178,7 @@ pub async fn run(
         requests: context.requests(),
         requirements: report::Looked::of(&results),
         results,
-        rules: report::Rules(context.coverage()),
+        rules: context.coverage(),
     }
 }
 

@@ -167,7 +167,12 @@ impl Serialize for Looked {
 
 /// How often each rule of the reference model and each condition of the refusals decided something, by its text.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Rules(pub BTreeMap<String, u64>);
+pub struct Rules {
+    /// Wherever that was.
+    pub decided: BTreeMap<String, u64>,
+    /// Of the conditions, by the door that they were brought to.
+    pub at_doors: BTreeMap<String, BTreeMap<String, u64>>,
+}
 
 /// Rules that are told for people; more say little more.
 const TOLD: usize = 40;
@@ -183,15 +188,16 @@ impl Rules {
     /// Those that never decided anything.
     #[must_use]
     pub fn never(&self) -> BTreeSet<String> {
-        Self::all().into_iter().filter(|rule| !self.0.contains_key(rule)).collect()
+        Self::all().into_iter().filter(|rule| !self.decided.contains_key(rule)).collect()
     }
 }
 
 impl Serialize for Rules {
     fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
-        let mut rules = serializer.serialize_struct("Rules", 3)?;
+        let mut rules = serializer.serialize_struct("Rules", 4)?;
         rules.serialize_field("of", &Self::all().len())?;
-        rules.serialize_field("decided", &self.0)?;
+        rules.serialize_field("decided", &self.decided)?;
+        rules.serialize_field("at_doors", &self.at_doors)?;
         rules.serialize_field("never", &self.never())?;
         rules.end()
     }
@@ -268,7 +274,7 @@ impl Report {
             }
         }
         let never = self.rules.never();
-        if !self.rules.0.is_empty() {
+        if !self.rules.decided.is_empty() {
             let of = Rules::all().len();
             text.push_str(&format!("{} of {of} rules and conditions decided something\n", of - never.len()));
             for rule in never.iter().take(TOLD) {

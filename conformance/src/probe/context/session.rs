@@ -370,7 +370,18 @@ impl Context<'_> {
             headers.extend(last.map(|last| ("last-event-id".to_owned(), last.to_owned())));
             Ok(Request { method: "GET", path: path.to_owned(), headers, body: None })
         };
-        self.send_as(Reading::FirstEvent, made).await
+        self.send_for_event(made).await
+    }
+
+    /// Sends a request for a stream of events, made anew each time, and reads it as far as the first one.
+    ///
+    /// # Errors
+    /// As [`Context::send_each`].
+    pub(in crate::probe) async fn send_for_event(
+        &self,
+        make: impl Fn() -> Result<Request, Failed> + Send,
+    ) -> Result<Reply, Failed> {
+        self.send_as(Reading::FirstEvent, make).await
     }
 
     /// GET under a session.

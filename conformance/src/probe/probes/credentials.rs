@@ -2,10 +2,8 @@
 
 use super::super::context::{Context, Session, expect, post};
 use super::super::declared::Place;
-use super::super::refusals::Condition;
 use super::super::{Failed, Probe, Severity};
-use super::{note, owned, probe, waiting};
-use crate::model::rule::{Refusal, Rule};
+use super::{note, owned, probe};
 use oap_identity::signed::sign_document;
 use oap_identity::{Signer, Timestamp};
 use serde_json::{Value, json};
@@ -20,7 +18,6 @@ pub(super) fn all() -> Vec<Probe> {
         owned("grant-foreign", &["ME-08"], Critical, probe!(foreign)),
         owned("grant-revoked", &["ME-08", "SP-04", "CH-01"], Critical, probe!(revoked)),
         owned("grant-not-yet-valid", &["ME-08"], Critical, probe!(not_yet_valid)),
-        waiting(owned("grant-expired", &["ME-08"], Critical, probe!(expired))),
         owned("grant-of-another-grantee", &["ME-08"], Critical, probe!(another_grantee)),
         owned("grant-limits", &["ME-10"], Major, probe!(limits)),
         owned("grant-unknown-filter-field", &["ME-08", "ME-09"], Critical, probe!(unknown_filter)),
@@ -130,47 +127,6 @@ async fn not_yet_valid(context: &Context<'_>) -> Result<(), Failed> {
     };
     let status = context.exchange(&grantee, &begun).await?.status;
     expect(status == 200, || format!("a grant that has begun: status {status}, must be 200"))
-}
-
-/// A grant of a few seconds, by the gateway's own clock, as the receipts tell it.
-async fn expired(context: &Context<'_>) -> Result<(), Failed> {
-    const LIFE: Duration = Duration::from_secs(10);
-    let label = context.word();
-    context.capture(&[note("a probe's note", &[&label])]).await?;
-    let other = granted(context).await?;
-    let mut tried = 0;
-    let session = loop {
-        let told = context.answer(&other, &json!({"query": ""})).await?;
-        let there: Timestamp = told["receipt"]["timestamp"]
-            .as_str()
-            .and_then(|time| time.parse().ok())
-            .ok_or_else(|| Failed::Wrong("the receipt of an answer has no timestamp".to_owned()))?;
-        let grantee = context.stranger();
-        let mut draft = context.draft(&grantee, &label, 2);
-        draft["expires_at"] = json!(there.plus(LIFE));
-        let begun = context.now();
-        let session = match context.session(grantee, draft).await {
-            Ok(session) => {
-                let shown = context.answer(&session, &json!({"query": ""})).await;
-                shown.map(|_| session)
-            }
-            Err(failed) => Err(failed),
-        };
-        tried += 1;
-        // A gateway that had to be waited for meanwhile has ended it.
-        if session.is_ok() || tried == 3 || context.now() < begun.plus(LIFE) {
-            break session?;
-        }
-    };
-    context.wait(LIFE + Duration::from_secs(1)).await?;
-    refused(context.query(&session, &json!({"query": ""})).await?.status, "a query after the grant's end")?;
-    refused(
-        context.exchange(&session.grantee, &session.grant).await?.status,
-        "the exchange of a grant after its end",
-    )?;
-    context.note(&Rule::Refusal(Refusal::Expired));
-    context.note(&Condition::Refusal(Refusal::Expired));
-    Ok(())
 }
 
 async fn another_grantee(context: &Context<'_>) -> Result<(), Failed> {

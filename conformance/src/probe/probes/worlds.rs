@@ -2,8 +2,8 @@
 
 use super::super::context::{Context, expect};
 use super::super::worlds::{
-    Lived, ask_all, at_bounds, behind_gates, canaries_of, exports, judge, live, over_time, owner_reads, pair, setting,
-    steps, strangers, vectors,
+    Lived, ask_all, at_bounds, behind_gates, canaries_of, exports, judge, live, over_time, owner_reads, pair,
+    setting, steps, strangers, vectors,
 };
 use super::super::{Failed, Probe, Severity};
 use super::credentials::comes_to_nothing;

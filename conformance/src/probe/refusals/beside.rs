@@ -1,5 +1,6 @@
 //! Violations of the conditions on countersignatures and on a grantee's questions of the log.
 
+use super::cases::OneOrMore;
 use super::jws::changed;
 use super::rules::{AckRule, LogRule};
 use oap_identity::Signer;
@@ -26,37 +27,31 @@ const fn signed(
 }
 
 /// The violations of a condition. The bytes are those that are signed.
-pub(super) fn of_ack(rule: AckRule) -> Vec<Signed> {
+pub(super) fn of_ack(rule: AckRule) -> OneOrMore<Signed> {
     match rule {
-        AckRule::Shape => vec![
-            signed("no receipt_id", SHAPE, |body, _, _| {
-                drop(body.as_object_mut().map(|b| b.remove("receipt_id")))
-            }),
-            signed("no signature", SHAPE, |body, _, _| {
-                drop(body.as_object_mut().map(|b| b.remove("signature")))
-            }),
-            signed("an unknown member", SHAPE, |body, _, _| body["colour"] = json!("red")),
-            signed("a signature as text", SHAPE, |body, _, _| body["signature"] = json!("x")),
-        ],
-        AckRule::Receipt => vec![
-            signed("another receipt", ABSENT, |body, _, _| {
-                body["receipt_id"] = json!("urn:oap:receipt:01HX2QFXR0Q4S8T9V3W7X2Y0Z1");
-            }),
-            signed("no id of a receipt", REFUSED, |body, _, _| body["receipt_id"] = json!("receipt")),
-        ],
-        AckRule::Signature => vec![
-            signed("another signature", REFUSED, |body, _, _| {
-                let value = body["signature"]["value"].as_str().unwrap_or_default();
-                body["signature"]["value"] = json!(changed(value));
-            }),
-            signed("another algorithm", REFUSED, |body, _, _| body["signature"]["alg"] = json!("none")),
-            signed("somebody else's in the agent's name", REFUSED, |body, stranger, bytes| {
-                body["signature"]["value"] = json!(stranger.sign(bytes));
-            }),
-        ],
-        AckRule::Agent => vec![signed("somebody else", REFUSED, |body, stranger, bytes| {
+        AckRule::Shape => OneOrMore::one(signed("no receipt_id", SHAPE, |body, _, _| {
+            drop(body.as_object_mut().map(|b| b.remove("receipt_id")))
+        }))
+        .and(signed("no signature", SHAPE, |body, _, _| {
+            drop(body.as_object_mut().map(|b| b.remove("signature")))
+        }))
+        .and(signed("an unknown member", SHAPE, |body, _, _| body["colour"] = json!("red")))
+        .and(signed("a signature as text", SHAPE, |body, _, _| body["signature"] = json!("x"))),
+        AckRule::Receipt => OneOrMore::one(signed("another receipt", ABSENT, |body, _, _| {
+            body["receipt_id"] = json!("urn:oap:receipt:01HX2QFXR0Q4S8T9V3W7X2Y0Z1");
+        }))
+        .and(signed("no id of a receipt", REFUSED, |body, _, _| body["receipt_id"] = json!("receipt"))),
+        AckRule::Signature => OneOrMore::one(signed("another signature", REFUSED, |body, _, _| {
+            let value = body["signature"]["value"].as_str().unwrap_or_default();
+            body["signature"]["value"] = json!(changed(value));
+        }))
+        .and(signed("another algorithm", REFUSED, |body, _, _| body["signature"]["alg"] = json!("none")))
+        .and(signed("somebody else's in the agent's name", REFUSED, |body, stranger, bytes| {
+            body["signature"]["value"] = json!(stranger.sign(bytes));
+        })),
+        AckRule::Agent => OneOrMore::one(signed("somebody else", REFUSED, |body, stranger, bytes| {
             body["signature"] = json!({"by": stranger.kid(), "alg": "EdDSA", "value": stranger.sign(bytes)});
-        })],
+        })),
     }
 }
 
@@ -70,21 +65,19 @@ pub(super) enum Must {
 }
 
 /// The questions of a condition.
-pub(super) fn of_log(rule: LogRule) -> Vec<(&'static str, Must)> {
+pub(super) fn of_log(rule: LogRule) -> OneOrMore<(&'static str, Must)> {
     use Must::{Answer, Refuse, TellNothingMore};
     match rule {
-        LogRule::Limit => vec![
-            ("limit=1", Answer),
-            ("limit=1000", Answer),
-            ("limit=0", Refuse),
-            ("limit=1001", Refuse),
-            ("limit=x", Refuse),
-        ],
-        LogRule::Since => vec![("since=2026-01-01T00:00:00Z", Answer), ("since=yesterday", Refuse)],
-        LogRule::Owners => vec![
-            ("chain=personal", TellNothingMore),
-            ("chain=personal&from=0", TellNothingMore),
-            ("grantee=did:web:somebody.example", TellNothingMore),
-        ],
+        LogRule::Limit => OneOrMore::one(("limit=1", Answer))
+            .and(("limit=1000", Answer))
+            .and(("limit=0", Refuse))
+            .and(("limit=1001", Refuse))
+            .and(("limit=x", Refuse)),
+        LogRule::Since => {
+            OneOrMore::one(("since=2026-01-01T00:00:00Z", Answer)).and(("since=yesterday", Refuse))
+        }
+        LogRule::Owners => OneOrMore::one(("chain=personal", TellNothingMore))
+            .and(("chain=personal&from=0", TellNothingMore))
+            .and(("grantee=did:web:somebody.example", TellNothingMore)),
     }
 }

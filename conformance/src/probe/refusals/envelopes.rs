@@ -1,46 +1,54 @@
 //! The conditions on envelopes, brought to every action (protocol section 12).
 
+use super::cases::{Case, Cases};
+use super::doors::dealt;
 use super::rules::{Condition, EnvelopeRule};
+use super::scene::Ahead;
 use crate::probe::Failed;
 use crate::probe::context::{Context, INVOKE, Session, expect, post, seal};
 use crate::probe::wire::{Reply, Request};
 use oap_identity::json::JsonError;
 use oap_identity::signed::SignedError;
-use oap_identity::{DetachedSignature, DidDocument, Hash, Signer, json as strict};
+use oap_identity::{DetachedSignature, DidDocument, Hash, Signer, Timestamp, json as strict};
 use serde_json::{Value, json};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-/// How far clocks may be apart (protocol section 1), and how far from that a case is: requests take time.
-const SKEW: Duration = Duration::from_secs(300);
-const MARGIN: Duration = Duration::from_secs(10);
-
-/// What a violation is made with.
+/// What a case is made with.
 struct Around<'a> {
-    context: &'a Context<'a>,
     agent: &'a Signer,
     stranger: &'a Signer,
+    /// The gateway's clock.
+    now: Timestamp,
+    /// How far from it a time is that is forgiven, and one that is not: five minutes are (protocol section 1). Where the clock stands they are a
+    /// millisecond apart, and else ten seconds from the limit: requests take time.
+    within: Duration,
+    beyond: Duration,
 }
 
-/// A violation, or what is right at a boundary: of the envelope before it is signed, or of the signed one.
-struct Case {
-    what: &'static str,
-    holds: bool,
-    signed: bool,
-    change: fn(&mut Value, &Around<'_>),
+impl<'a> Around<'a> {
+    fn of(context: &Context<'_>, ahead: Ahead, agent: &'a Signer, stranger: &'a Signer) -> Self {
+        const SKEW: Duration = Duration::from_secs(300);
+        const MARGIN: Duration = Duration::from_secs(10);
+        let (within, beyond) = match ahead.is_exact(context) {
+            true => (SKEW, SKEW + Duration::from_millis(1)),
+            false => (SKEW - MARGIN, SKEW + MARGIN),
+        };
+        Self { agent, stranger, now: ahead.now(context), within, beyond }
+    }
+
+    /// So long ago.
+    fn ago(&self, long: Duration) -> Value {
+        let millis = i64::try_from(long.as_millis()).unwrap_or_default();
+        json!(Timestamp::from_millis(self.now.millis() - millis))
+    }
 }
 
-const fn bad(what: &'static str, change: fn(&mut Value, &Around<'_>)) -> Case {
-    Case { what, holds: false, signed: true, change }
-}
+/// What makes a signed envelope another one. It is signed anew, unless its signature is what is changed.
+type Change = fn(&mut Value, &Around<'_>);
 
-const fn good(what: &'static str, change: fn(&mut Value, &Around<'_>)) -> Case {
-    Case { what, holds: true, signed: true, change }
-}
-
-/// One whose signature is as it is then.
-const fn unsigned(what: &'static str, change: fn(&mut Value, &Around<'_>)) -> Case {
-    Case { what, holds: false, signed: false, change }
+fn broken(what: &'static str, change: Change) -> Cases<Change> {
+    Cases::breaking(what, change)
 }
 
 fn without(value: &mut Value, member: &str) {
@@ -57,84 +65,64 @@ fn asserting(bytes: usize) -> Value {
 }
 
 /// The cases of a condition; those of the input by the action's name.
-fn cases(rule: EnvelopeRule, action: &str) -> Vec<Case> {
+fn cases(rule: EnvelopeRule, action: &str) -> Cases<Change> {
     match rule {
-        EnvelopeRule::Action => vec![
-            bad("another", |e, _| e["action"] = json!("memory.forget")),
-            bad("none of that name", |e, _| e["action"] = json!("")),
-        ],
-        EnvelopeRule::Members => vec![
-            bad("an unknown one", |e, _| e["colour"] = json!("red")),
-            bad("no input", |e, _| without(e, "input")),
-            bad("no context", |e, _| without(e, "context")),
-            bad("no timestamp", |e, _| without(e, "timestamp")),
-            bad("no agent_did", |e, _| without(e, "agent_did")),
-            bad("no principal_did", |e, _| without(e, "principal_did")),
-            bad("no oap_version", |e, _| without(e, "oap_version")),
-            unsigned("no signature", |e, _| without(e, "signature")),
-            unsigned("a signature that is a text", |e, _| e["signature"] = json!("probe")),
-            unsigned("a signature without kid", |e, _| without(&mut e["signature"], "kid")),
-        ],
-        EnvelopeRule::Version => vec![
-            bad("2.0", |e, _| e["oap_version"] = json!("2.0")),
-            bad("a number", |e, _| e["oap_version"] = json!(1)),
-        ],
-        EnvelopeRule::RequestId => vec![
-            bad("25 characters", |e, _| e["request_id"] = json!("01J9V8B7H1ZK4D2A0M9R8F0KQ")),
-            bad("a letter that is none", |e, _| e["request_id"] = json!("01J9V8B7H1ZK4D2A0M9R8F0KQI")),
-        ],
-        EnvelopeRule::Time => vec![
-            bad("too old", |e, a| {
-                let long = (SKEW + MARGIN).as_millis() as i64;
-                e["timestamp"] = json!(oap_identity::Timestamp::from_millis(a.context.now().millis() - long));
-            }),
-            good("old", |e, a| {
-                let long = (SKEW - MARGIN).as_millis() as i64;
-                e["timestamp"] = json!(oap_identity::Timestamp::from_millis(a.context.now().millis() - long));
-            }),
-            bad("too far ahead", |e, a| e["timestamp"] = json!(a.context.now().plus(SKEW + MARGIN))),
-            good("ahead", |e, a| e["timestamp"] = json!(a.context.now().plus(SKEW - MARGIN))),
-            bad("no time", |e, _| e["timestamp"] = json!("now")),
-        ],
-        EnvelopeRule::Parties => vec![
-            bad("a principal that is none", |e, _| e["principal_did"] = json!("somebody")),
-            bad("an agent that is none", |e, _| e["agent_did"] = json!("somebody")),
-        ],
-        EnvelopeRule::Context => vec![
-            bad("a currency of two letters", |e, _| e["context"]["currency"] = json!("EU")),
-            bad("a user's country in small letters", |e, _| e["context"]["jurisdiction_user"] = json!("de")),
-            bad("an agent's country of three letters", |e, _| {
-                e["context"]["jurisdiction_agent"] = json!("DEU")
-            }),
-            bad("no locale", |e, _| without(&mut e["context"], "locale")),
-        ],
-        EnvelopeRule::Texts => vec![
-            good("1024 bytes", |e, _| e["idempotency_key"] = of(1024)),
-            bad("an idempotency_key of 1025", |e, _| e["idempotency_key"] = of(1025)),
-            bad("a scope_id of 1025", |e, _| e["scope_id"] = of(1025)),
-            bad("a consent_receipt of 1025", |e, _| e["consent_receipt"] = of(1025)),
-            bad("a subscription_token of 1025", |e, _| e["subscription_token"] = of(1025)),
-        ],
-        EnvelopeRule::Assertions => vec![
-            good("16384 bytes", |e, _| e["policy_assertions"] = asserting(16_384)),
-            bad("16385 bytes", |e, _| e["policy_assertions"] = asserting(16_385)),
-        ],
+        EnvelopeRule::Action => broken("another", |e, _| e["action"] = json!("memory.forget"))
+            .broken("none of that name", |e, _| e["action"] = json!("")),
+        EnvelopeRule::Members => broken("an unknown one", |e, _| e["colour"] = json!("red"))
+            .broken("no input", |e, _| without(e, "input"))
+            .broken("no context", |e, _| without(e, "context"))
+            .broken("no timestamp", |e, _| without(e, "timestamp"))
+            .broken("no agent_did", |e, _| without(e, "agent_did"))
+            .broken("no principal_did", |e, _| without(e, "principal_did"))
+            .broken("no oap_version", |e, _| without(e, "oap_version"))
+            .broken("no signature", |e, _| without(e, "signature"))
+            .broken("a signature that is a text", |e, _| e["signature"] = json!("probe"))
+            .broken("a signature without kid", |e, _| without(&mut e["signature"], "kid")),
+        EnvelopeRule::Version => broken("2.0", |e, _| e["oap_version"] = json!("2.0"))
+            .broken("a number", |e, _| e["oap_version"] = json!(1)),
+        EnvelopeRule::RequestId => {
+            broken("25 characters", |e, _| e["request_id"] = json!("01J9V8B7H1ZK4D2A0M9R8F0KQ"))
+                .broken("a letter that is none", |e, _| e["request_id"] = json!("01J9V8B7H1ZK4D2A0M9R8F0KQI"))
+        }
+        EnvelopeRule::Time => broken("too old", |e, a| e["timestamp"] = a.ago(a.beyond))
+            .right("old", |e, a| e["timestamp"] = a.ago(a.within))
+            .broken("too far ahead", |e, a| e["timestamp"] = json!(a.now.plus(a.beyond)))
+            .right("ahead", |e, a| e["timestamp"] = json!(a.now.plus(a.within)))
+            .broken("no time", |e, _| e["timestamp"] = json!("now")),
+        EnvelopeRule::Parties => {
+            broken("a principal that is none", |e, _| e["principal_did"] = json!("somebody"))
+                .broken("an agent that is none", |e, _| e["agent_did"] = json!("somebody"))
+        }
+        EnvelopeRule::Context => {
+            broken("a currency of two letters", |e, _| e["context"]["currency"] = json!("EU"))
+                .broken("a user's country in small letters", |e, _| {
+                    e["context"]["jurisdiction_user"] = json!("de")
+                })
+                .broken("an agent's country of three letters", |e, _| {
+                    e["context"]["jurisdiction_agent"] = json!("DEU")
+                })
+                .broken("no locale", |e, _| without(&mut e["context"], "locale"))
+        }
+        EnvelopeRule::Texts => broken("an idempotency_key of 1025", |e, _| e["idempotency_key"] = of(1025))
+            .right("1024 bytes", |e, _| e["idempotency_key"] = of(1024))
+            .broken("a scope_id of 1025", |e, _| e["scope_id"] = of(1025))
+            .broken("a consent_receipt of 1025", |e, _| e["consent_receipt"] = of(1025))
+            .broken("a subscription_token of 1025", |e, _| e["subscription_token"] = of(1025)),
+        EnvelopeRule::Assertions => broken("16385 bytes", |e, _| e["policy_assertions"] = asserting(16_385))
+            .right("16384 bytes", |e, _| e["policy_assertions"] = asserting(16_384)),
         EnvelopeRule::Input => match action {
-            "memory.describe" => vec![bad("something", |e, _| e["input"] = json!({"query": ""}))],
-            _ => vec![
-                bad("a text", |e, _| e["input"] = json!("tea")),
-                bad("an unknown member", |e, _| e["input"]["colour"] = json!("red")),
-            ],
+            "memory.describe" => broken("something", |e, _| e["input"] = json!({"query": ""})),
+            _ => broken("a text", |e, _| e["input"] = json!("tea"))
+                .broken("an unknown member", |e, _| e["input"]["colour"] = json!("red")),
         },
-        EnvelopeRule::Signature => vec![
-            unsigned("another", |e, _| {
-                let value = e["signature"]["value"].as_str().unwrap_or_default();
-                e["signature"]["value"] = json!(super::jws::changed(value));
-            }),
-            unsigned("none", |e, _| e["signature"]["value"] = json!("")),
-            unsigned("of an envelope with another member", |e, _| e["idempotency_key"] = json!("another")),
-            unsigned("by somebody else under the agent's name", |e, a| drop(seal(e, a.stranger, a.agent))),
-        ],
+        EnvelopeRule::Signature => broken("another", |e, _| {
+            let value = e["signature"]["value"].as_str().unwrap_or_default();
+            e["signature"]["value"] = json!(super::jws::changed(value));
+        })
+        .broken("none", |e, _| e["signature"]["value"] = json!(""))
+        .broken("of an envelope with another member", |e, _| e["idempotency_key"] = json!("another"))
+        .broken("by somebody else under the agent's name", |e, a| drop(seal(e, a.stranger, a.agent))),
     }
 }
 
@@ -188,19 +176,23 @@ fn request(
 pub(in super::super) async fn envelopes(context: &Context<'_>) -> Result<(), Failed> {
     let document = context.document().await?;
     let stranger = context.stranger();
-    for action in ACTIONS {
+    let least = EnvelopeRule::ALL.len().div_ceil(ACTIONS.len());
+    let hands = dealt(context, EnvelopeRule::ALL, ACTIONS.len(), least);
+    for (action, rules) in ACTIONS.into_iter().zip(hands) {
         let session = context.granted(&context.word(), 2).await?;
-        let around = Around { context, agent: &session.grantee, stranger: &stranger };
-        for rule in EnvelopeRule::ALL.iter().copied() {
-            let mut cases = cases(rule, action);
-            cases.insert(0, good("nothing wrong", |_, _| {}));
-            for Case { what, holds, signed, change } in cases {
+        let ahead = Ahead::told(context, &session).await?;
+        for rule in rules {
+            let cases = cases(rule, action);
+            let decides = cases.decides();
+            let control = Case { what: "nothing wrong", holds: true, change: (|_, _| {}) as Change };
+            for Case { what, holds, change } in std::iter::once(control).chain(cases) {
                 // Where it is waited for it is made anew: its times are those of the request.
                 let last = Mutex::new(Value::Null);
                 let made = || {
                     let mut envelope = called(context, &session, action)?;
-                    change(&mut envelope, &around);
-                    if signed {
+                    let signature = envelope["signature"].clone();
+                    change(&mut envelope, &Around::of(context, ahead, &session.grantee, &stranger));
+                    if rule != EnvelopeRule::Signature && envelope["signature"] == signature {
                         seal(&mut envelope, &session.grantee, &session.grantee)?;
                     }
                     last.lock().unwrap_or_else(PoisonError::into_inner).clone_from(&envelope);
@@ -214,8 +206,10 @@ pub(in super::super) async fn envelopes(context: &Context<'_>) -> Result<(), Fai
                 })?;
                 answers(context, &document, &envelope, &reply)
                     .map_err(|why| Failed::Wrong(format!("{action}, envelope: {rule}: {what}: {why}")))?;
+                if holds == decides {
+                    context.note_at(&Condition::Envelope(rule), action);
+                }
             }
-            context.note(&Condition::Envelope(rule));
         }
     }
     Ok(())

@@ -25,6 +25,9 @@ pub(super) enum Seal {
 pub(super) struct Jws {
     pub(super) header: Value,
     pub(super) claims: Value,
+    /// What becomes of the text of the header and of that of the claims before it is signed.
+    pub(super) header_text: fn(String) -> String,
+    pub(super) claims_text: fn(String) -> String,
     pub(super) seal: Seal,
     /// What becomes of it at last.
     pub(super) finish: fn(String) -> String,
@@ -34,12 +37,23 @@ pub(super) struct Jws {
 
 impl Jws {
     pub(super) const fn new(header: Value, claims: Value) -> Self {
-        Self { header, claims, seal: Seal::Own, finish: |text| text, copies: 1 }
+        Self {
+            header,
+            claims,
+            header_text: |text| text,
+            claims_text: |text| text,
+            seal: Seal::Own,
+            finish: |text| text,
+            copies: 1,
+        }
     }
 
     /// The text, signed with one of two keys.
     pub(super) fn made(&self, own: &Signer, stranger: &Signer) -> String {
-        let signed = format!("{}.{}", part(&self.header), part(&self.claims));
+        let part =
+            |value: &Value, text: fn(String) -> String| URL_SAFE_NO_PAD.encode(text(value.to_string()));
+        let (header, claims) = (part(&self.header, self.header_text), part(&self.claims, self.claims_text));
+        let signed = format!("{header}.{claims}");
         let signature = match self.seal {
             Seal::Own => own.sign(signed.as_bytes()),
             Seal::Stranger => stranger.sign(signed.as_bytes()),
@@ -54,6 +68,14 @@ impl Jws {
 /// A part of a JWS.
 pub(super) fn part(value: &Value) -> String {
     URL_SAFE_NO_PAD.encode(value.to_string())
+}
+
+/// An object whose first member stands twice.
+pub(super) fn doubled(text: String) -> String {
+    match text.split_once(',') {
+        Some((first, rest)) => format!("{first},{},{rest}", first.trim_start_matches('{')),
+        None => text,
+    }
 }
 
 /// A part of a JWS, read; null where it is none.
@@ -79,6 +101,11 @@ pub(super) fn hmac(key: &[u8], message: &[u8]) -> [u8; 32] {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_member_stands_twice() {
+        assert_eq!(doubled(r#"{"a":1,"b":2}"#.to_owned()), r#"{"a":1,"a":1,"b":2}"#);
+    }
 
     /// RFC 4231, test case 2.
     #[test]

@@ -1,21 +1,20 @@
-//! The conditions on grants, queries, countersignatures and questions of the log, brought to the gateway.
+//! The conditions on grants, countersignatures and questions of the log, brought to the gateway.
 
-use super::grants::{Case, Limits, of_child, of_issue, parent};
+use super::cases::Case;
+use super::grants::{self, Limits, parent};
 use super::jws::part;
-use super::queries::{Step, granting, steps};
-use super::rules::{AckRule, Condition, DocumentRule, LogRule};
+use super::rules::{AckRule, Condition, DocumentRule, Door, LogRule, ShownAt};
 use super::{beside, documents};
 use crate::model::Model;
 use crate::model::rule::{Granting, Refusal, Rule};
 use crate::probe::Failed;
 use crate::probe::context::{Context, PURPOSE, Session, expect};
 use crate::probe::wire::{Refused, Reply};
-use crate::probe::worlds::{Finding, Lived, ask, canaries_of, export, issued_below, judge, revoke};
-use crate::world::{Canaries, Setting, Size, World};
+use crate::probe::worlds::issued_below;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use oap_identity::signed::{UnverifiedSignature, sign_document};
-use oap_identity::{GrantId, Hash, Signer, json as strict, random};
+use oap_identity::{GrantId, Hash, Signer, json as strict};
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -37,6 +36,14 @@ enum Way {
 }
 
 impl Way {
+    /// Where it is shown then.
+    fn door(self) -> &'static str {
+        match self {
+            Self::Endpoint => ShownAt::Exchange.as_str(),
+            Self::Action => ShownAt::Invoke.as_str(),
+        }
+    }
+
     async fn hand_in(
         self,
         context: &Context<'_>,
@@ -80,17 +87,23 @@ async fn documents_by(context: &Context<'_>, way: Way) -> Result<(), Failed> {
         // A grant for each: what is asked too often is refused for another reason.
         let session = context.granted(&label, 2).await?;
         let (grantee, grant) = (&session.grantee, &session.grant);
-        for documents::Altered { what, change } in documents::violations(rule) {
-            let mut other = grant.clone();
-            change(&mut other, &context.stranger());
-            let reply = way.hand_in(context, grantee, &other, &[]).await?;
-            expect(reply.status == 400, || {
-                format!("{way:?}: a grant: {rule}: {what}: status {}, must be 400", reply.status)
-            })?;
-        }
-        match rule {
-            DocumentRule::Known => context.note(&Rule::Refusal(Refusal::UnknownGrant)),
-            DocumentRule::Chain => {
+        let note = || context.note_at(&Condition::Document(rule), way.door());
+        match documents::violations(rule) {
+            documents::Violation::Altered(cases) => {
+                for Case { what, change, .. } in cases {
+                    let mut other = grant.clone();
+                    change(&mut other, &context.stranger());
+                    let reply = way.hand_in(context, grantee, &other, &[]).await?;
+                    expect(reply.status == 400, || {
+                        format!("{way:?}: a grant: {rule}: {what}: status {}, must be 400", reply.status)
+                    })?;
+                    note();
+                }
+                if rule == DocumentRule::Known {
+                    context.note(&Rule::Refusal(Refusal::UnknownGrant));
+                }
+            }
+            documents::Violation::Beside => {
                 for (chain, must) in [(json!([grant]), 400), (json!({}), 400), (json!([]), 200)] {
                     let reply = way.hand_in_with(context, grantee, grant, "chain", &chain).await?;
                     expect(reply.status == must, || {
@@ -101,20 +114,25 @@ async fn documents_by(context: &Context<'_>, way: Way) -> Result<(), Failed> {
                 expect(reply.status == 400, || {
                     format!("{way:?}: a grant beside an unknown member: status {}, must be 400", reply.status)
                 })?;
+                note();
             }
-            DocumentRule::InForce => not_in_force(context, way, &label, &session).await?,
-            DocumentRule::Signature | DocumentRule::Members | DocumentRule::Unknown | DocumentRule::Shape => {
+            documents::Violation::NotInForce => {
+                not_in_force(context, way, &label, &session).await?;
+                note();
+                continue;
             }
-            // Of children: `unchained`.
-            DocumentRule::Above => continue,
+            documents::Violation::Chained => {
+                let (delegator, alone) = (context.stranger(), context.stranger());
+                let (above, other) =
+                    (issued(context, &delegator, true).await?, issued(context, &alone, false).await?);
+                unchained(context, way, &delegator, [&above, &other]).await?;
+                note();
+            }
         }
-        if rule != DocumentRule::InForce {
-            let reply = way.hand_in(context, grantee, grant, &[]).await?;
-            expect(reply.status == 200, || {
-                format!("{way:?}: a grant with nothing wrong: status {}", reply.status)
-            })?;
-        }
-        context.note(&Condition::Document(rule));
+        let reply = way.hand_in(context, grantee, grant, &[]).await?;
+        expect(reply.status == 200, || {
+            format!("{way:?}: a grant with nothing wrong: status {}", reply.status)
+        })?;
     }
     Ok(())
 }
@@ -147,10 +165,8 @@ pub(in super::super) async fn drafts(context: &Context<'_>) -> Result<(), Failed
     let good = context.draft(&context.stranger(), "l0", 2);
     context.owner(json!({"do": "grant", "draft": good})).await?;
     for granting in Granting::ALL.iter().copied() {
-        let cases = of_issue(granting);
-        if cases.is_empty() {
-            continue;
-        }
+        let Some(cases) = grants::violations(granting).at_issue() else { continue };
+        let decides = cases.decides();
         for Case { what, holds, change } in cases {
             let begins = context.now().plus(BEGINS);
             let limits = Limits { begins, max_items, max_days };
@@ -180,15 +196,17 @@ pub(in super::super) async fn drafts(context: &Context<'_>) -> Result<(), Failed
                 }
                 _ => {}
             }
+            if holds == decides {
+                context.note_at(&Condition::Granting(granting), "issue");
+            }
         }
-        context.note(&Condition::Granting(granting));
     }
     context.decided(&model);
     Ok(())
 }
 
 /// A grant made of another: the same but for its grantee and its depth.
-fn child(context: &Context<'_>, above: &Value, grantee: &Signer) -> Result<Value, Failed> {
+pub(super) fn child(context: &Context<'_>, above: &Value, grantee: &Signer) -> Result<Value, Failed> {
     let mut child = above.clone();
     if let Some(members) = child.as_object_mut() {
         for member in ["signature", "status", "delegable"] {
@@ -230,10 +248,8 @@ async fn children_by(context: &Context<'_>, way: Way) -> Result<(), Failed> {
     model.granted(&barren);
     let limits = Limits { begins: context.now(), max_items: 0, max_days: 0 };
     for granting in Granting::ALL.iter().copied() {
-        let cases = of_child(granting);
-        if cases.is_empty() {
-            continue;
-        }
+        let Some(cases) = grants::violations(granting).of_child() else { continue };
+        let decides = cases.decides();
         for Case { what, holds, change } in cases {
             let (grant, delegator) = match granting {
                 Granting::ChildNotDelegable => (&barren, &alone),
@@ -249,10 +265,11 @@ async fn children_by(context: &Context<'_>, way: Way) -> Result<(), Failed> {
             expect(reply.status == must, || {
                 format!("{way:?}: a child: {granting}: {what}: status {}, must be {must}", reply.status)
             })?;
+            if holds == decides {
+                context.note_at(&Condition::Granting(granting), way.door());
+            }
         }
-        context.note(&Condition::Granting(granting));
     }
-    unchained(context, way, &above, [&delegable, &barren]).await?;
     forged(context, way, &above, &delegable).await?;
     renamed(context, way, &above, &delegable).await?;
     context.decided(&model);
@@ -281,7 +298,6 @@ async fn unchained(
             format!("{way:?}: a child {what}: status {}, must be 400", reply.status)
         })?;
     }
-    context.note(&Condition::Document(DocumentRule::Above));
     Ok(())
 }
 
@@ -357,53 +373,6 @@ async fn forged(context: &Context<'_>, way: Way, delegator: &Signer, above: &Val
     })
 }
 
-/// Every condition on queries, cursors and exports, compared with the reference model.
-pub(in super::super) async fn of_queries(context: &Context<'_>) -> Result<(), Failed> {
-    brought(context, false).await
-}
-
-/// The same of what is asked as the action `memory.query`.
-pub(in super::super) async fn of_actions(context: &Context<'_>) -> Result<(), Failed> {
-    brought(context, true).await
-}
-
-async fn brought(context: &Context<'_>, by_envelope: bool) -> Result<(), Failed> {
-    let manifest = context.get("/.well-known/oap-memory.json").await?;
-    let setting = Setting::of(&manifest, context.now());
-    let seed = u64::from_le_bytes(random::bytes(context.random()));
-    let world = World::new(seed, &setting, Size { items: 8, queries: 0 });
-    let declared = context.declared();
-    let world = granting(world, &context.profile(), context.now().plus(declared.life()), declared.max_items);
-    let mut canaries = Canaries::default();
-    canaries_of(&world, &mut canaries);
-    let mut lived = Lived::fill(context, &world, &manifest, &canaries).await?;
-    lived.by_envelope = by_envelope;
-    let mut findings: Vec<Finding> = Vec::new();
-    for refusal in Refusal::ALL.iter().copied() {
-        let steps = steps(refusal);
-        let is_brought = !steps.is_empty();
-        for step in steps {
-            match step {
-                Step::Ask(grant, query) => drop(ask(&mut lived, grant, &query, &mut findings).await?),
-                Step::Export(grant) => export(&mut lived, grant, &mut findings).await?,
-                Step::Revoke(grant) => revoke(&mut lived, grant).await?,
-                Step::Page { of, under, change } => {
-                    let mut query = json!({"query": "", "max_results": 1});
-                    let Some(first) = ask(&mut lived, of, &query, &mut findings).await? else { continue };
-                    query["cursor"] = first["next_cursor"].clone();
-                    change(&mut query);
-                    ask(&mut lived, under, &query, &mut findings).await?;
-                }
-            }
-        }
-        judge(&findings)?;
-        if is_brought {
-            context.note(&Condition::Refusal(refusal));
-        }
-    }
-    Ok(())
-}
-
 /// Every condition on countersignatures.
 pub(in super::super) async fn acknowledgements(context: &Context<'_>) -> Result<(), Failed> {
     let session = context.granted(&context.word(), 2).await?;
@@ -425,8 +394,8 @@ pub(in super::super) async fn acknowledgements(context: &Context<'_>) -> Result<
                     reply.status
                 )
             })?;
+            context.note_at(&Condition::Ack(rule), "countersignature");
         }
-        context.note(&Condition::Ack(rule));
     }
     let reply = context.post("/oap/memory/ack", &[], &body).await?;
     let signatures = reply.json()["receipt"]["signatures"].as_array().map_or(0, Vec::len);
@@ -454,8 +423,10 @@ pub(in super::super) async fn log(context: &Context<'_>) -> Result<(), Failed> {
                 beside::Must::TellNothingMore => refused || is_own(&reply.json(), &session),
             };
             expect(fits, || format!("the log: {rule}: {parameters}: status {}", reply.status))?;
+            if must != beside::Must::Answer {
+                context.note_at(&Condition::Log(rule), Door::Log.as_str());
+            }
         }
-        context.note(&Condition::Log(rule));
     }
     Ok(())
 }

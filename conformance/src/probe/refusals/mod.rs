@@ -1,24 +1,35 @@
 //! Refusals one at a time: for each condition on what a grantee sends a request that breaks it alone and is right in everything else, at its boundary
 //! and beyond it, at every endpoint to which it applies; and beside each a request that is right.
 //!
-//! The conditions are closed lists ([`rules`]); their violations are `match`es over them.
+//! The conditions are closed lists ([`rules`]); their violations are `match`es over them, of which no arm is empty ([`cases`]).
 
+mod asked;
 mod beside;
+mod cases;
+mod credentials;
 mod documents;
 mod doors;
 mod envelopes;
 mod grants;
+mod in_force;
 mod jws;
 mod made;
+mod owners;
 mod proofs;
 mod queries;
 pub mod rules;
+mod scene;
 mod tokens;
 
-pub(super) use doors::{bearer_tokens, grant_proofs, proofs_of_possession, tokens as of_tokens};
-pub(super) use envelopes::envelopes;
-pub(super) use jws::read;
-pub(super) use made::{
-    acknowledgements, children, drafts, log, of_actions, of_documents, of_grant_actions, of_queries,
+pub(super) use asked::{of_actions, of_queries, of_tools};
+pub(super) use credentials::{
+    bearer_tokens, grant_proofs, of_devices, of_mcp, of_subscriptions, of_witnessed, proofs_of_possession,
+    tokens as of_tokens,
 };
+pub(super) use envelopes::envelopes;
+pub(super) use in_force::{ending, under_grants};
+pub(super) use jws::read;
+pub(super) use made::{acknowledgements, children, drafts, log, of_documents, of_grant_actions};
+pub(super) use owners::{deletion, receipts};
 pub use rules::Condition;
+pub(super) use rules::Door;

@@ -1,5 +1,6 @@
 //! Violations of the conditions on queries, cursors and exports, with what is right at each boundary. What must come back the reference model says.
 
+use super::cases::OneOrMore;
 use crate::model::rule::Refusal;
 use crate::world::{Grant, World};
 use oap_identity::Timestamp;
@@ -66,6 +67,18 @@ fn ask(query: Value) -> Step {
     Step::Ask(PLAIN, query)
 }
 
+/// The first page and a query with its cursor, under the same grant.
+fn page(change: fn(&mut Value)) -> Step {
+    Step::Page { of: PLAIN, under: PLAIN, change }
+}
+
+/// A query of which every member is null that may be.
+fn nulls() -> Value {
+    json!({
+        "max_results": null, "kinds": null, "labels_any": null, "min_confidence": null, "cursor": null, "purpose": null,
+    })
+}
+
 fn long(bytes: usize) -> String {
     "x".repeat(bytes)
 }
@@ -74,126 +87,144 @@ fn many(count: usize) -> Vec<String> {
     (0..count).map(|n| format!("l{n}")).collect()
 }
 
-/// What is done for a condition: what breaks it alone, and what is right beside it. Empty for what other probes do.
-pub(super) fn steps(refusal: Refusal) -> Vec<Step> {
-    match refusal {
-        // Without a grant there is no token: `DocumentRule::Known`, `InForce`, and the probe `grant-expired`.
-        Refusal::UnknownGrant | Refusal::Draft | Refusal::Expired => vec![],
-        // A child never outlives the grant above it.
-        Refusal::AboveEnded => vec![],
+/// What is brought for a condition.
+pub(super) enum Violation {
+    /// What breaks it alone, and what is right beside it.
+    Asked(OneOrMore<Step>),
+    /// The same, and a grant of which it is so, at every door to which that applies.
+    UnderGrant(OneOrMore<Step>, Ground),
+    /// A grant before its end, at it and after it, at every door.
+    Ends,
+    /// Without a grant that is known and has begun there is no token: [`DocumentRule::Known`](super::rules::DocumentRule::Known), `InForce`.
+    AtExchange,
+    /// A child never outlives the grant above it.
+    Never,
+}
+
+/// Why a grant gives nothing at some doors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Ground {
+    Revoked,
+    AboveRevoked,
+    /// It is not for queries.
+    NotForQueries,
+    NotForExports,
+    NoEmbeddings,
+    /// A budget is spent: of queries, of epsilon, or of the grant above.
+    Queries,
+    Epsilon,
+    Above,
+}
+
+/// The violations of a condition.
+pub(super) fn violations(refusal: Refusal) -> Violation {
+    let one = OneOrMore::one;
+    Violation::Asked(match refusal {
+        Refusal::UnknownGrant | Refusal::Draft => return Violation::AtExchange,
+        Refusal::Expired => return Violation::Ends,
+        Refusal::AboveEnded => return Violation::Never,
         Refusal::Revoked => {
-            vec![Step::Ask(REVOKED, json!({})), Step::Revoke(REVOKED), Step::Ask(REVOKED, json!({}))]
+            let steps = one(Step::Ask(REVOKED, json!({})))
+                .and(Step::Revoke(REVOKED))
+                .and(Step::Ask(REVOKED, json!({})));
+            return Violation::UnderGrant(steps, Ground::Revoked);
         }
-        Refusal::AboveRevoked => vec![
-            Step::Ask(BELOW_REVOKED, json!({})),
-            Step::Revoke(ABOVE_REVOKED),
-            Step::Ask(BELOW_REVOKED, json!({})),
-        ],
-        Refusal::OperationQuery => vec![Step::Export(FOR_EXPORTS), Step::Ask(FOR_EXPORTS, json!({}))],
-        Refusal::OperationExport => vec![Step::Ask(FOR_QUERIES, json!({})), Step::Export(FOR_QUERIES)],
+        Refusal::AboveRevoked => {
+            let steps = one(Step::Ask(BELOW_REVOKED, json!({})))
+                .and(Step::Revoke(ABOVE_REVOKED))
+                .and(Step::Ask(BELOW_REVOKED, json!({})));
+            return Violation::UnderGrant(steps, Ground::AboveRevoked);
+        }
+        Refusal::OperationQuery => {
+            let steps = one(Step::Export(FOR_EXPORTS)).and(Step::Ask(FOR_EXPORTS, json!({})));
+            return Violation::UnderGrant(steps, Ground::NotForQueries);
+        }
+        Refusal::OperationExport => {
+            let steps = one(Step::Ask(FOR_QUERIES, json!({}))).and(Step::Export(FOR_QUERIES));
+            return Violation::UnderGrant(steps, Ground::NotForExports);
+        }
         Refusal::Embeddings => {
-            vec![ask(json!({"include_embeddings": false})), ask(json!({"include_embeddings": true}))]
+            let steps =
+                one(ask(json!({"include_embeddings": false}))).and(ask(json!({"include_embeddings": true})));
+            return Violation::UnderGrant(steps, Ground::NoEmbeddings);
         }
-        Refusal::Purpose => vec![
-            ask(json!({"purpose": "travel"})),
-            ask(json!({"purpose": "surveys"})),
-            Step::Ask(OTHER, json!({"purpose": "surveys"})),
-        ],
-        Refusal::QueryShape => vec![
-            ask(json!({})),
-            ask(json!([])),
-            ask(json!("tea")),
-            ask(json!({"query": 1})),
-            ask(json!({"max_results": "1"})),
-            ask(json!({"max_results": -1})),
-            ask(json!({"max_results": 1.5})),
-            ask(json!({"kinds": "fact"})),
-            ask(json!({"labels_any": [1]})),
-            ask(json!({"include_embeddings": "no"})),
-            ask(json!({"min_confidence": "0.5"})),
-        ],
-        Refusal::QueryUnknownMember => vec![ask(json!({"filter": {}})), ask(json!({"trust_level": 4}))],
-        Refusal::QueryNull => vec![
-            ask(json!({"query": null})),
-            ask(json!({"include_embeddings": null})),
-            ask(json!({"integrity": null})),
-            ask(json!({
-                "max_results": null, "kinds": null, "labels_any": null, "min_confidence": null, "cursor": null,
-                "purpose": null,
-            })),
-        ],
-        Refusal::MaxResultsZero => vec![ask(json!({"max_results": 1})), ask(json!({"max_results": 0}))],
-        Refusal::MaxResultsAbove => vec![ask(json!({"max_results": 100})), ask(json!({"max_results": 101}))],
-        Refusal::QueryTooLong => vec![
-            ask(json!({"query": long(4096)})),
-            ask(json!({"query": long(4097)})),
-            ask(json!({"query": "ö".repeat(2049)})),
-        ],
-        Refusal::ListTooLong => vec![
-            ask(json!({"labels_any": many(256)})),
-            ask(json!({"labels_any": many(257)})),
-            ask(json!({"kinds": vec!["fact"; 256]})),
-            ask(json!({"kinds": vec!["fact"; 257]})),
-        ],
+        Refusal::Purpose => one(ask(json!({"purpose": "travel"})))
+            .and(ask(json!({"purpose": "surveys"})))
+            .and(Step::Ask(OTHER, json!({"purpose": "surveys"}))),
+        Refusal::QueryShape => one(ask(json!({})))
+            .and(ask(json!([])))
+            .and(ask(json!("tea")))
+            .and(ask(json!({"query": 1})))
+            .and(ask(json!({"max_results": "1"})))
+            .and(ask(json!({"max_results": -1})))
+            .and(ask(json!({"max_results": 1.5})))
+            .and(ask(json!({"kinds": "fact"})))
+            .and(ask(json!({"labels_any": [1]})))
+            .and(ask(json!({"include_embeddings": "no"})))
+            .and(ask(json!({"min_confidence": "0.5"}))),
+        Refusal::QueryUnknownMember => one(ask(json!({"filter": {}}))).and(ask(json!({"trust_level": 4}))),
+        Refusal::QueryNull => one(ask(json!({"query": null})))
+            .and(ask(json!({"include_embeddings": null})))
+            .and(ask(json!({"integrity": null})))
+            .and(ask(nulls())),
+        Refusal::MaxResultsZero => one(ask(json!({"max_results": 1}))).and(ask(json!({"max_results": 0}))),
+        Refusal::MaxResultsAbove => {
+            one(ask(json!({"max_results": 100}))).and(ask(json!({"max_results": 101})))
+        }
+        Refusal::QueryTooLong => one(ask(json!({"query": long(4096)})))
+            .and(ask(json!({"query": long(4097)})))
+            .and(ask(json!({"query": "ö".repeat(2049)}))),
+        Refusal::ListTooLong => one(ask(json!({"labels_any": many(256)})))
+            .and(ask(json!({"labels_any": many(257)})))
+            .and(ask(json!({"kinds": vec!["fact"; 256]})))
+            .and(ask(json!({"kinds": vec!["fact"; 257]}))),
         Refusal::LabelTooLong => {
-            vec![ask(json!({"labels_any": [long(256)]})), ask(json!({"labels_any": [long(257)]}))]
+            one(ask(json!({"labels_any": [long(256)]}))).and(ask(json!({"labels_any": [long(257)]})))
         }
         Refusal::UnknownKind => {
-            vec![ask(json!({"kinds": ["fact"]})), ask(json!({"kinds": ["fact", "rumour"]}))]
+            one(ask(json!({"kinds": ["fact"]}))).and(ask(json!({"kinds": ["fact", "rumour"]})))
         }
-        Refusal::ConfidenceRange => vec![
-            ask(json!({"min_confidence": 0})),
-            ask(json!({"min_confidence": 1})),
-            ask(json!({"min_confidence": 1.000_001})),
-            ask(json!({"min_confidence": -0.000_001})),
-        ],
-        Refusal::CursorTooLong => vec![ask(json!({"cursor": long(257)}))],
-        Refusal::CursorForeign => vec![
-            ask(json!({"cursor": long(256)})),
-            ask(json!({"cursor": ""})),
-            ask(json!({"cursor": "AAAA"})),
-            Step::Page { of: PLAIN, under: PLAIN, change: |_| {} },
-            Step::Page { of: PLAIN, under: OTHER, change: |_| {} },
-            Step::Page {
-                of: PLAIN,
-                under: PLAIN,
-                change: |query| {
-                    let cursor = query["cursor"].as_str().unwrap_or_default();
-                    query["cursor"] = json!(super::jws::changed(cursor));
-                },
-            },
-        ],
-        Refusal::CursorOtherQuery => vec![
-            Step::Page { of: PLAIN, under: PLAIN, change: |query| query["max_results"] = json!(2) },
-            Step::Page { of: PLAIN, under: PLAIN, change: |query| query["integrity"] = json!("chain") },
-            Step::Page {
-                of: PLAIN,
-                under: PLAIN,
-                change: |query| query["request_id"] = json!("01J9V8B7H1ZK4D2A0M9R8F0KQX"),
-            },
-            Step::Page { of: PLAIN, under: PLAIN, change: |query| query["kinds"] = json!(["fact"]) },
-            Step::Page { of: PLAIN, under: PLAIN, change: |query| query["query"] = json!("garden") },
-            Step::Page { of: PLAIN, under: PLAIN, change: |query| query["min_confidence"] = json!(0) },
-            Step::Page { of: PLAIN, under: PLAIN, change: |query| query["labels_any"] = json!(["x"]) },
-        ],
+        Refusal::ConfidenceRange => one(ask(json!({"min_confidence": 0})))
+            .and(ask(json!({"min_confidence": 1})))
+            .and(ask(json!({"min_confidence": 1.000_001})))
+            .and(ask(json!({"min_confidence": -0.000_001}))),
+        Refusal::CursorTooLong => one(ask(json!({"cursor": long(257)}))),
+        Refusal::CursorForeign => one(ask(json!({"cursor": long(256)})))
+            .and(ask(json!({"cursor": ""})))
+            .and(ask(json!({"cursor": "AAAA"})))
+            .and(page(|_| {}))
+            .and(Step::Page { of: PLAIN, under: OTHER, change: |_| {} })
+            .and(page(|query| {
+                let cursor = query["cursor"].as_str().unwrap_or_default();
+                query["cursor"] = json!(super::jws::changed(cursor));
+            })),
+        Refusal::CursorOtherQuery => one(page(|query| query["max_results"] = json!(2)))
+            .and(page(|query| query["integrity"] = json!("chain")))
+            .and(page(|query| query["request_id"] = json!("01J9V8B7H1ZK4D2A0M9R8F0KQX")))
+            .and(page(|query| query["kinds"] = json!(["fact"])))
+            .and(page(|query| query["query"] = json!("garden")))
+            .and(page(|query| query["min_confidence"] = json!(0)))
+            .and(page(|query| query["labels_any"] = json!(["x"]))),
         Refusal::IntegrityUnknown => {
-            vec![ask(json!({"integrity": "full"})), ask(json!({"integrity": "none"}))]
+            one(ask(json!({"integrity": "full"}))).and(ask(json!({"integrity": "none"})))
         }
-        Refusal::PurposeTooLong => vec![
-            Step::Ask(OTHER, json!({"purpose": long(64)})),
-            Step::Ask(OTHER, json!({"purpose": long(65)})),
-        ],
-        Refusal::RequestId => vec![
-            ask(json!({"request_id": "01J9V8B7H1ZK4D2A0M9R8F0KQX"})),
-            ask(json!({"request_id": "01J9V8B7H1ZK4D2A0M9R8F0KQI"})),
-            ask(json!({"request_id": "01J9V8B7H1ZK4D2A0M9R8F0KQ"})),
-        ],
+        Refusal::PurposeTooLong => one(Step::Ask(OTHER, json!({"purpose": long(64)})))
+            .and(Step::Ask(OTHER, json!({"purpose": long(65)}))),
+        Refusal::RequestId => one(ask(json!({"request_id": "01J9V8B7H1ZK4D2A0M9R8F0KQX"})))
+            .and(ask(json!({"request_id": "01J9V8B7H1ZK4D2A0M9R8F0KQI"})))
+            .and(ask(json!({"request_id": "01J9V8B7H1ZK4D2A0M9R8F0KQ"}))),
         Refusal::BudgetQueries => {
-            vec![Step::Ask(OF_ONE_QUERY, json!({})), Step::Ask(OF_ONE_QUERY, json!({}))]
+            let steps = one(Step::Ask(OF_ONE_QUERY, json!({}))).and(Step::Ask(OF_ONE_QUERY, json!({})));
+            return Violation::UnderGrant(steps, Ground::Queries);
         }
         Refusal::BudgetEpsilon => {
-            vec![Step::Ask(OF_LITTLE_EPSILON, json!({})), Step::Ask(OF_LITTLE_EPSILON, json!({}))]
+            let steps =
+                one(Step::Ask(OF_LITTLE_EPSILON, json!({}))).and(Step::Ask(OF_LITTLE_EPSILON, json!({})));
+            return Violation::UnderGrant(steps, Ground::Epsilon);
         }
-        Refusal::BudgetAbove => vec![Step::Ask(ABOVE_SPENT, json!({})), Step::Ask(BELOW_SPENT, json!({}))],
-    }
+        Refusal::BudgetAbove => {
+            let steps = one(Step::Ask(ABOVE_SPENT, json!({}))).and(Step::Ask(BELOW_SPENT, json!({})));
+            return Violation::UnderGrant(steps, Ground::Above);
+        }
+    })
 }

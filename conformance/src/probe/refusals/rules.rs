@@ -1,5 +1,6 @@
-//! The conditions on what a grantee sends, each with its source. Every one has its violations: a `match` without an arm for a new one does not
-//! compile.
+//! The conditions on what a grantee sends, each with its source, and the doors that they stand at. Every one has its violations: a `match`
+//! without an arm for a new one does not compile, and an arm has one thing at least that is brought, or names what is done instead
+//! ([`super::cases`]).
 
 use crate::model::rule::{Granting, Refusal, closed};
 use std::fmt;
@@ -18,6 +19,7 @@ closed! {
         Issuer = "the granter made it (RFC 8725 3.8)",
         Kind = "typ says that it is a token (RFC 8725 3.11)",
         Critical = "crit names nothing that is not understood (RFC 7515 4.1.11)",
+        Members = "no member of its header or its claims stands twice",
         Lives = "it has not ended",
     }
 }
@@ -66,6 +68,7 @@ closed! {
         Name = "jti has 1 to 256 bytes",
         Once = "11.1: it is good once",
         Critical = "crit names nothing that is not understood (RFC 7515 4.1.11)",
+        Members = "no member of its header or its claims stands twice",
     }
 }
 
@@ -86,6 +89,7 @@ closed! {
         Grant = "grant_hash, where it is there, is the grant's",
         Once = "it is good once",
         Critical = "crit names nothing that is not understood",
+        Members = "no member of its header or its claims stands twice",
     }
 }
 
@@ -122,6 +126,51 @@ closed! {
     }
 }
 
+closed! {
+    /// Who may delete the owner's items: the owner (protocol sections 8 and 10).
+    OwnerRule {
+        Present = "there is a credential",
+        Principal = "the principal's key made it",
+        Grantee = "it is none of a grantee's",
+    }
+}
+
+closed! {
+    /// A condition on a receipt of which somebody asks whether it is this gateway's (protocol section 8).
+    VerifyRule {
+        Shape = "it is a receipt",
+        Known = "it is one of this gateway's",
+        Bytes = "it is that one to the byte",
+    }
+}
+
+closed! {
+    /// An endpoint that takes a grantee's token (protocol section 5.1).
+    Door {
+        Query = "query",
+        Export = "export",
+        Vector = "vector",
+        Log = "log",
+        Invoke = "memory.query",
+        Subscribe = "subscribe",
+        EndSubscription = "end of a subscription",
+        Events = "events",
+        Witnessed = "witnessed receipt",
+        Changes = "changes",
+        Changed = "changed items",
+        Mcp = "mcp",
+    }
+}
+
+closed! {
+    /// Where a grantee shows its grant or a proof of its key, without a token (protocol sections 5.1 and 12).
+    ShownAt {
+        Exchange = "exchange",
+        State = "state of a grant",
+        Invoke = "memory.grant",
+    }
+}
+
 /// A condition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Condition {
@@ -147,6 +196,10 @@ pub enum Condition {
     Ack(AckRule),
     /// On a question of the log.
     Log(LogRule),
+    /// On who deletes.
+    Owner(OwnerRule),
+    /// On a receipt that is to be this gateway's.
+    Verify(VerifyRule),
 }
 
 impl Condition {
@@ -166,6 +219,8 @@ impl Condition {
         all.extend(Refusal::ALL.iter().copied().filter(asked).map(Self::Refusal));
         all.extend(AckRule::ALL.iter().copied().map(Self::Ack));
         all.extend(LogRule::ALL.iter().copied().map(Self::Log));
+        all.extend(OwnerRule::ALL.iter().copied().map(Self::Owner));
+        all.extend(VerifyRule::ALL.iter().copied().map(Self::Verify));
         all
     }
 }
@@ -184,6 +239,8 @@ impl fmt::Display for Condition {
             Self::Refusal(rule) => write!(f, "query: {rule}"),
             Self::Ack(rule) => write!(f, "countersignature: {rule}"),
             Self::Log(rule) => write!(f, "log: {rule}"),
+            Self::Owner(rule) => write!(f, "deletion: {rule}"),
+            Self::Verify(rule) => write!(f, "receipt: {rule}"),
         }
     }
 }

@@ -1,7 +1,10 @@
 //! Violations of the conditions on tokens. Nobody but the granter can sign one: a token that says something else breaks its signature with it.
 
-use super::jws::{Jws, Seal, changed, part, read};
+use super::cases::OneOrMore;
+use super::jws::{Jws, Seal, changed, doubled, part, read};
 use super::rules::TokenRule;
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use oap_identity::Signer;
 use serde_json::{Value, json};
 
@@ -25,6 +28,13 @@ pub(super) struct Shown {
     pub(super) authorization: Vec<String>,
     /// Whether a proof for what is shown stands beside it.
     pub(super) proof: bool,
+}
+
+/// What is brought for a condition on tokens.
+pub(super) enum Violation {
+    Shown(OneOrMore<Shown>),
+    /// The token itself, before and after its end.
+    Ends,
 }
 
 impl Given<'_> {
@@ -53,10 +63,19 @@ impl Given<'_> {
         let signature = self.token.rsplit('.').next().unwrap_or_default();
         self.shown(what, &format!("{}.{}.{signature}", part(&header), part(&claims)))
     }
+
+    /// The token with a header, or claims, whose first member stands twice, under its own signature.
+    fn doubled(&self, what: &str, number: usize) -> Shown {
+        let mut parts: Vec<String> = self.token.split('.').map(str::to_owned).collect();
+        if let Some(part) = parts.get_mut(number) {
+            *part = URL_SAFE_NO_PAD.encode(doubled(read(self.token, number).to_string()));
+        }
+        self.shown(what, &parts.join("."))
+    }
 }
 
 /// The violations of a condition.
-pub(super) fn violations(rule: TokenRule, given: &Given<'_>) -> Vec<Shown> {
+pub(super) fn violations(rule: TokenRule, given: &Given<'_>) -> Violation {
     let token = given.token;
     let sent = |what: &str, all: &[String]| {
         let authorization = all.to_vec();
@@ -64,9 +83,10 @@ pub(super) fn violations(rule: TokenRule, given: &Given<'_>) -> Vec<Shown> {
     };
     let own = format!("{} {token}", given.scheme());
     let (signed, signature) = token.rsplit_once('.').unwrap_or((token, ""));
-    match rule {
-        TokenRule::Present => vec![sent("none", &[])],
-        TokenRule::Once => vec![sent("twice", &[own.clone(), own])],
+    let one = OneOrMore::one;
+    Violation::Shown(match rule {
+        TokenRule::Present => one(sent("none", &[])),
+        TokenRule::Once => one(sent("twice", &[own.clone(), own])),
         TokenRule::Scheme => {
             let other = if given.bearer { "DPoP" } else { "Bearer" };
             let others = [true, false].map(|proof| Shown {
@@ -74,80 +94,81 @@ pub(super) fn violations(rule: TokenRule, given: &Given<'_>) -> Vec<Shown> {
                 authorization: vec![format!("{other} {token}")],
                 proof,
             });
-            let mut all = Vec::from(others);
-            all.push(sent("as Basic", &[format!("Basic {token}")]));
-            all.push(sent("without a scheme", &[token.to_owned()]));
-            all
+            one(sent("as Basic", &[format!("Basic {token}")]))
+                .and(sent("without a scheme", &[token.to_owned()]))
+                .and_all(others)
         }
-        TokenRule::Shape => vec![
-            given.shown("two parts", signed),
-            given.shown("four parts", &format!("{token}.e30")),
-            given.shown("padding", &format!("{token}==")),
-            given.shown("a word", "token"),
-        ],
-        TokenRule::Algorithm => vec![
-            given.forged("none, without a signature", |j| {
-                (j.header["alg"], j.seal) = (json!("none"), Seal::Empty);
-            }),
-            given.altered("none, with the right signature", |header, _| header["alg"] = json!("none")),
-            given.altered("ES256", |header, _| header["alg"] = json!("ES256")),
-            hmac(given),
-        ],
-        TokenRule::Signature => vec![
-            given.shown("another", &format!("{signed}.{}", changed(signature))),
-            given.shown("none", &format!("{signed}.")),
-            given.forged("by another key", |_| {}),
-        ],
+        TokenRule::Shape => one(given.shown("two parts", signed))
+            .and(given.shown("four parts", &format!("{token}.e30")))
+            .and(given.shown("padding", &format!("{token}==")))
+            .and(given.shown("a word", "token")),
+        TokenRule::Algorithm => one(given.forged("none, without a signature", |j| {
+            (j.header["alg"], j.seal) = (json!("none"), Seal::Empty);
+        }))
+        .and(given.altered("none, with the right signature", |header, _| header["alg"] = json!("none")))
+        .and(given.altered("ES256", |header, _| header["alg"] = json!("ES256")))
+        .and(hmac(given)),
+        TokenRule::Signature => one(given.shown("another", &format!("{signed}.{}", changed(signature))))
+            .and(given.shown("none", &format!("{signed}.")))
+            .and(given.forged("by another key", |_| {})),
         TokenRule::Claims => claims(given),
-        TokenRule::Key => vec![
-            given.forged("one in jwk", |j| j.header["jwk"] = given.stranger.public().jwk()),
-            given.forged("kid of another", |j| j.header["kid"] = json!(given.stranger.kid())),
-            given.altered("kid that is not there", |header, _| {
-                let did = header["kid"].as_str().and_then(|kid| kid.split('#').next()).unwrap_or_default();
-                header["kid"] = json!(format!("{did}#key-0"));
-            }),
-            given.altered("kid absent", |header, _| drop(header.as_object_mut().map(|h| h.remove("kid")))),
-        ],
-        TokenRule::Issuer => vec![given.forged("of another gateway", |j| {
+        TokenRule::Key => {
+            one(given.forged("one in jwk", |j| j.header["jwk"] = given.stranger.public().jwk()))
+                .and(given.forged("one at jku", |j| j.header["jku"] = json!("https://somebody.example/keys")))
+                .and(given.forged("one at x5u", |j| j.header["x5u"] = json!("https://somebody.example/key")))
+                .and(given.forged("one in x5c", |j| j.header["x5c"] = json!(["AAAA"])))
+                .and(given.forged("kid of another", |j| j.header["kid"] = json!(given.stranger.kid())))
+                .and(given.altered("kid that is not there", |header, _| {
+                    let did =
+                        header["kid"].as_str().and_then(|kid| kid.split('#').next()).unwrap_or_default();
+                    header["kid"] = json!(format!("{did}#key-0"));
+                }))
+                .and(given.altered("kid absent", |header, _| without(header, "kid")))
+        }
+        TokenRule::Issuer => one(given.forged("of another gateway", |j| {
             j.header["kid"] = json!(given.stranger.kid());
             j.claims["iss"] = json!(given.stranger.did());
-        })],
-        TokenRule::Kind => {
-            let mut all: Vec<Shown> = given.others.iter().map(|(what, jwt)| given.shown(what, jwt)).collect();
-            all.push(given.altered("typ of another", |header, _| header["typ"] = json!("JWT")));
-            all.push(
-                given.altered("no typ", |header, _| drop(header.as_object_mut().map(|h| h.remove("typ")))),
-            );
-            all
-        }
-        // Where the gateway's clock can be set: `doors::ends`.
-        TokenRule::Lives => vec![],
-        TokenRule::Critical => vec![given.altered("a name that nobody knows", |header, _| {
+        })),
+        TokenRule::Kind => one(given.altered("typ of another", |header, _| header["typ"] = json!("JWT")))
+            .and(given.altered("no typ", |header, _| without(header, "typ")))
+            .and_all(given.others.iter().map(|(what, jwt)| given.shown(what, jwt))),
+        TokenRule::Lives => return Violation::Ends,
+        TokenRule::Critical => one(given.altered("a name that nobody knows", |header, _| {
             header["crit"] = json!(["example.org/x"]);
             header["example.org/x"] = json!(true);
-        })],
-    }
+        }))
+        .and(given.altered("b64", |header, _| header["b64"] = json!(true)))
+        .and(given.altered("jku", |header, _| header["jku"] = json!("https://somebody.example/keys")))
+        .and(given.altered("x5u", |header, _| header["x5u"] = json!("https://somebody.example/key")))
+        .and(given.altered("x5c", |header, _| header["x5c"] = json!(["AAAA"]))),
+        TokenRule::Members => {
+            one(given.doubled("one of the header", 0)).and(given.doubled("one of the claims", 1))
+        }
+    })
+}
+
+fn without(value: &mut Value, member: &str) {
+    value.as_object_mut().map(|members| members.remove(member));
 }
 
 /// A token whose signature is an HMAC under the granter's public key.
 fn hmac(given: &Given<'_>) -> Shown {
-    use base64::Engine;
     let mut header = read(given.token, 0);
     header["alg"] = json!("HS256");
     let signed = format!("{}.{}", part(&header), part(&read(given.token, 1)));
     let mac = super::jws::hmac(&given.granter, signed.as_bytes());
-    let mac = base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(mac);
+    let mac = URL_SAFE_NO_PAD.encode(mac);
     given.shown("HS256 under the public key", &format!("{signed}.{mac}"))
 }
 
-/// Each claim of the token with another value, and left out.
-fn claims(given: &Given<'_>) -> Vec<Shown> {
+/// Each claim of the token with another value, and left out, and one that it does not have.
+fn claims(given: &Given<'_>) -> OneOrMore<Shown> {
     let named = read(given.token, 1);
-    let mut all = Vec::new();
+    let mut all = OneOrMore::one(given.altered("one more", |_, claims| claims["colour"] = json!("red")));
     if given.bearer {
         // What binds it is signed as well.
         let jkt = given.stranger.public().thumbprint();
-        all.push(given.altered("a cnf", |_, claims| claims["cnf"] = json!({"jkt": jkt})));
+        all = all.and(given.altered("a cnf", |_, claims| claims["cnf"] = json!({"jkt": jkt})));
     }
     for (name, value) in named.as_object().into_iter().flatten() {
         let other = match value {
@@ -156,10 +177,9 @@ fn claims(given: &Given<'_>) -> Vec<Shown> {
             Value::String(text) => json!(changed(text)),
             _ => json!({"jkt": given.stranger.public().thumbprint()}),
         };
-        all.push(given.altered(&format!("another {name}"), |_, claims| claims[name.as_str()] = other));
-        all.push(given.altered(&format!("no {name}"), |_, claims| {
-            drop(claims.as_object_mut().map(|claims| claims.remove(name)));
-        }));
+        all = all
+            .and(given.altered(&format!("another {name}"), |_, claims| claims[name.as_str()] = other))
+            .and(given.altered(&format!("no {name}"), |_, claims| without(claims, name)));
     }
     all
 }

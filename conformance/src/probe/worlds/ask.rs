@@ -1,9 +1,10 @@
 //! Every query of every grantee, with what must come back.
 
 use super::super::Failed;
+use super::super::context::mcp;
 use super::super::wire::Reply;
 use super::Finding;
-use super::fill::Lived;
+use super::fill::{Lived, Through};
 use crate::model::{Difference, ExpectedAnswer};
 use oap_identity::Timestamp;
 use serde_json::{Value, json};
@@ -95,11 +96,15 @@ async fn once(
     let Some(live) = lived.grants.get(&grant) else { return Ok((Vec::new(), None)) };
     let context = lived.context;
     let before = context.now();
-    let (reply, whole) = match lived.by_envelope {
-        true => context.query_by_envelope(&live.session, query).await?,
-        false => {
-            let reply = context.query(&live.session, query).await?;
-            (reply.clone(), reply)
+    let (reply, whole) = match lived.through {
+        Through::Query => (context.query(&live.session, query).await?, None),
+        Through::Action => {
+            let (reply, envelope) = context.query_by_envelope(&live.session, query).await?;
+            (reply, Some(envelope))
+        }
+        Through::Mcp => {
+            let whole = context.query_by_mcp(&live.session, query).await?;
+            (mcp::said(&whole), Some(whole))
         }
     };
     let answer = reply.json();
@@ -112,12 +117,61 @@ async fn once(
     let expected = lived.model.query(live.id(), query, at, &lived.disclosed);
     let mut differences = expected.differences(reply.status, &answer);
     let shown = expected.answer().filter(|_| reply.status == 200);
-    leaks(lived, grant, &whole, shown, &mut differences);
+    leaks(lived, grant, whole.as_ref().unwrap_or(&reply), shown, &mut differences);
+    let of_tool = whole.as_ref().filter(|_| lived.through == Through::Mcp);
+    differences.extend(of_tool.and_then(|whole| retold(whole, &answer)));
     if reply.status != 200 {
         return Ok((differences, None));
     }
     lived.disclosed.answered(&lived.model, live.id(), query, &answer);
     Ok((differences, Some(answer)))
+}
+
+/// Where the text of an answer of a tool has not the items that it has for programs.
+fn retold(whole: &Reply, answer: &Value) -> Option<Difference> {
+    let items = answer["items"].as_array().into_iter().flatten();
+    let ids: Vec<&str> = items.filter_map(|item| item["item_id"].as_str()).collect();
+    let told = mcp::told(whole);
+    let why = || format!("has the items {told:?}, must have {ids:?}");
+    (told != ids).then(|| Difference { at: "/result/content/0/text".to_owned(), why: why() })
+}
+
+/// What is explained of one item is what it is in an answer, and nothing of one that a grant does not show.
+pub(in super::super) async fn explain(
+    lived: &mut Lived<'_>,
+    grant: usize,
+    findings: &mut Vec<Finding>,
+) -> Result<(), Failed> {
+    let everything = json!({"max_results": 100});
+    let Some(answer) = ask(lived, grant, &everything, findings).await? else { return Ok(()) };
+    let items = answer["items"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let is_shown = |id: &&String| items.iter().any(|item| item["item_id"] == ***id);
+    let hidden = lived.ids.values().find(|id| !is_shown(id)).cloned();
+    let shown = items.first().and_then(|item| item["item_id"].as_str()).map(str::to_owned);
+    for id in [shown, hidden].into_iter().flatten() {
+        let Some(live) = lived.grants.get(&grant) else { return Ok(()) };
+        // A budget may be spent by now.
+        let expected = lived.model.query(live.id(), &everything, lived.now(), &lived.disclosed);
+        let Some(shown) = expected.answer() else { return Ok(()) };
+        let whole = lived.context.call(&live.session, "memory_explain", &json!({"item_id": id})).await?;
+        let said = mcp::said(&whole).json();
+        let must: Vec<&Value> = items.iter().filter(|item| item["item_id"] == *id).collect();
+        let is_so = said["items"].as_array().is_some_and(|found| found.iter().collect::<Vec<_>>() == must);
+        let mut differences = Vec::new();
+        if !is_so {
+            let why = format!("explains {id} by {}, must by {must:?}", said["items"]);
+            differences.push(Difference { at: "/items".to_owned(), why });
+        }
+        leaks(lived, grant, &whole, Some(shown), &mut differences);
+        lived.disclosed.answered(&lived.model, live.id(), &json!({"max_results": 1}), &said);
+        findings.extend(differences.into_iter().map(|difference| Finding {
+            seed: lived.world.seed,
+            grant: format!("grant {grant}"),
+            query: json!("memory_explain"),
+            difference,
+        }));
+    }
+    Ok(())
 }
 
 /// Canaries in a reply that its grantee may not see: all but those of what the items in it show, and of the own grant.

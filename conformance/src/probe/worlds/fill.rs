@@ -1,7 +1,8 @@
 //! A world in a gateway: items captured, grants issued, passed on and exchanged, and the model told of all.
 
 use super::super::Failed;
-use super::super::context::{Context, PURPOSE, Session, expect, tagged};
+use super::super::context::{Context, PURPOSE, Session, expect, mcp, tagged};
+use super::super::refusals::Door;
 use super::exchanged::exchanged;
 use super::{Finding, judge};
 use crate::model::{Disclosed, Model, ProfileText};
@@ -10,6 +11,33 @@ use oap_grants::grant as signed;
 use oap_identity::{GrantId, Hash, Signer, Timestamp, json as strict, random};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
+
+/// How a query is made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in super::super) enum Through {
+    /// At the query endpoint.
+    Query,
+    /// As the action `memory.query`.
+    Action,
+    /// By the tools at `/mcp`.
+    Mcp,
+}
+
+impl Through {
+    /// The door that it goes through.
+    pub(in super::super) const fn door(self) -> Door {
+        match self {
+            Self::Query => Door::Query,
+            Self::Action => Door::Invoke,
+            Self::Mcp => Door::Mcp,
+        }
+    }
+
+    /// Whether a query can be made so.
+    pub(in super::super) fn takes(self, query: &Value) -> bool {
+        self != Self::Mcp || mcp::takes(query)
+    }
+}
 
 /// A grant of a world in force.
 pub(in super::super) struct Live {
@@ -36,13 +64,13 @@ pub(in super::super) struct Lived<'a> {
     pub(super) ids: BTreeMap<usize, String>,
     /// By the numbers of the world's grants.
     pub(super) grants: BTreeMap<usize, Live>,
-    pub(super) model: Model,
+    pub(in super::super) model: Model,
     pub(super) disclosed: Disclosed,
     pub(super) canaries: &'a Canaries,
     /// How far the gateway's clock is ahead of this one, in milliseconds, as its last receipt told it; 0 where that is less than a second.
     pub(super) ahead: i64,
-    /// Whether queries are made as the action `memory.query`.
-    pub(in super::super) by_envelope: bool,
+    /// How queries are made.
+    pub(in super::super) through: Through,
     /// The grantees' keys.
     keys: Vec<[u8; 32]>,
 }
@@ -79,7 +107,7 @@ impl<'a> Lived<'a> {
             disclosed: Disclosed::default(),
             canaries,
             ahead: 0,
-            by_envelope: false,
+            through: Through::Query,
             keys: (0..grantees).map(|_| random::bytes(context.random())).collect(),
         })
     }

@@ -11,10 +11,10 @@ mod live;
 mod pair;
 mod shrink;
 
-pub(super) use ask::{ask, ask_all};
+pub(super) use ask::{ask, ask_all, explain};
 pub(super) use beside::{export, exports, over_time, owner_reads, strangers, vectors};
 pub(super) use bounds::at_bounds;
-pub(super) use fill::{Lived, canaries_of, issued_below};
+pub(super) use fill::{Lived, Through, canaries_of, issued_below};
 pub(super) use gates::behind_gates;
 pub(super) use live::{revoke, steps};
 pub(super) use pair::pair;
