@@ -28,12 +28,12 @@ use support::inside::{equipment, probed, probed_on, with_log};
 const POSSESSION: &str = "memory-exchange-possession";
 const CONFIDENTIALITY: &str = "memory-exchange-confidentiality";
 
-/// Randomness whose salts are all alike.
+/// Randomness whose seeds are all alike, and so are the salts that are derived from them.
 struct Unsalted(Seeded);
 
 impl Random for Unsalted {
     fn fill(&self, bytes: &mut [u8]) {
-        if bytes.len() == 16 { bytes.fill(7) } else { self.0.fill(bytes) }
+        if bytes.len() == 32 { bytes.fill(7) } else { self.0.fill(bytes) }
     }
 }
 
@@ -552,7 +552,7 @@ fn rogues() -> Vec<Rogue> {
             }), ..HONEST },
         Rogue { name: "cuts grants that are too long instead of refusing them", meant: "refused-drafts",
             owner: |_, c| widened(c, |d| {
-                let time = |value: &Value| value.as_str().and_then(|at| at.parse::<oap_identity::Timestamp>().ok());
+                let time = |value: &Value| value.as_str().and_then(|at| at.parse::<Timestamp>().ok());
                 if let Some((begin, end)) = time(&d["not_before"]).zip(time(&d["expires_at"])) {
                     d["expires_at"] = json!(end.min(begin.plus(Duration::from_secs(180 * 86_400))));
                 }

@@ -54,7 +54,7 @@ impl ExpectedExchange {
         }
         if let Some(uri) = &self.status {
             let place = &reply["status"]["status_list"];
-            if !place["idx"].as_u64().is_some_and(|place| place < PLACES) {
+            if place["idx"].as_u64().is_none_or(|place| place >= PLACES) {
                 found.add("/status/status_list/idx", format!("is {}, must be a place", place["idx"]));
             }
             found.equal("/status/status_list/uri", &place["uri"], &json!(uri));
@@ -73,7 +73,7 @@ impl ExpectedExchange {
         for (name, wanted) in self.claims.as_object().into_iter().flatten() {
             found.equal(format!("/memory_grant_jwt/{name}"), &claims[name.as_str()], wanted);
         }
-        if !claims["jti"].as_str().is_some_and(|name| !name.is_empty()) {
+        if claims["jti"].as_str().is_none_or(str::is_empty) {
             found.add("/memory_grant_jwt/jti", "is no name");
         }
         let bound = self.jkt.as_ref().map_or(Value::Null, |jkt| json!({"jkt": jkt}));
@@ -93,7 +93,7 @@ impl ExpectedExchange {
         }
         // A second may go by between the two.
         let life = reply["expires_in"].as_i64();
-        if !life.is_some_and(|life| (life - (ends - made)).abs() <= 1) {
+        if life.is_none_or(|life| (life - (ends - made)).abs() > 1) {
             found.add("/expires_in", format!("is {}, must be {}", reply["expires_in"], ends - made));
         }
     }

@@ -35,8 +35,9 @@ impl Document {
         let count = |levels: &Vec<Value>| {
             let above = levels.iter().skip(usize::from(level) + 1);
             let entries: usize = above.filter_map(|rules| rules["fields"].as_array()).map(Vec::len).sum();
-            let said = levels.iter().take(usize::from(level) + 1).filter(|rules| !rules["text"].is_null());
-            entries + usize::from(said.last().is_none_or(|rules| rules["text"] == "hidden"))
+            let mut said =
+                levels.iter().take(usize::from(level) + 1).filter(|rules| !rules["text"].is_null());
+            entries + usize::from(said.next_back().is_none_or(|rules| rules["text"] == "hidden"))
         };
         tables.into_iter().filter_map(Value::as_array).map(|levels| count(levels) as u64).sum()
     }
