@@ -519,7 +519,7 @@ fn rogues() -> Vec<Rogue> {
             }, ..HONEST },
         Rogue { name: "gives vectors under a grant that was taken back", meant: "grants-not-in-force",
             answered: |_, r, reply| if r.path.starts_with("/oap/memory/vec/") && reply.status == 403 { refused(reply, 404, "not_found") } else { reply }, ..HONEST },
-        Rogue { name: "says that every grant is active", meant: "grants-not-in-force",
+        Rogue { name: "says of a grant that was taken back that it is active", meant: "grants-not-in-force",
             answered: |_, r, reply| at("/oap/memory/grant/", r, reply, |said| said["state"] = json!("active")), ..HONEST },
         Rogue { name: "does not count what it exports", meant: "grants-not-in-force",
             answered: |m, r, reply| if r.path == "/oap/memory/export" && reply.status == 429 {

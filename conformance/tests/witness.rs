@@ -30,13 +30,13 @@ fn python() -> String {
     python
 }
 
-/// A witness that is served on loopback, and a clock that goes on with its own.
+/// A witness that is served on loopback. Its clock and this one stand, and go on together where time is waited for.
 struct Witness {
     child: Child,
     origin: String,
     owner: Mutex<BufReader<UnixStream>>,
     client: HttpClient,
-    ahead: AtomicI64,
+    now: AtomicI64,
     _folder: tempfile::TempDir,
 }
 
@@ -58,7 +58,8 @@ impl Witness {
         let mut command = Command::new(python);
         // Any free port, and under a did:web, whose keys can be rotated. It says where it is once it listens.
         command.arg(at("w/serve.py")).arg("0").arg(at("owner")).args(["--did", "web"]);
-        command.args(model.then_some("--model"));
+        let now = SystemClock.now().millis();
+        command.args(model.then_some("--model")).args(["--still", &now.to_string()]);
         command.env("PYTHONDONTWRITEBYTECODE", "1").stdout(Stdio::piped()).stderr(Stdio::null());
         let mut child = command.spawn().unwrap();
         let mut origin = String::new();
@@ -68,7 +69,7 @@ impl Witness {
         let owner = Mutex::new(BufReader::new(UnixStream::connect(at("owner")).unwrap()));
         oap_gateway::system::tls::install();
         let client = Outgoing::default().unguarded().unwrap();
-        Self { child, origin, owner, client, ahead: AtomicI64::new(0), _folder: folder }
+        Self { child, origin, owner, client, now: AtomicI64::new(now), _folder: folder }
     }
 
     fn owner(&self, command: &Value) -> Result<Value, SetupError> {
@@ -99,7 +100,7 @@ impl Drop for Witness {
 
 impl Clock for Witness {
     fn now(&self) -> Timestamp {
-        Timestamp::from_millis(SystemClock.now().millis() + self.ahead.load(Ordering::SeqCst))
+        Timestamp::from_millis(self.now.load(Ordering::SeqCst))
     }
 }
 
@@ -127,7 +128,7 @@ impl Wire for Witness {
 
     fn wait(&self, time: Duration) -> Pending<'_, ()> {
         let millis = time.as_millis() as i64;
-        self.ahead.fetch_add(millis, Ordering::SeqCst);
+        self.now.fetch_add(millis, Ordering::SeqCst);
         let done = self.owner(&json!({"do": "wait", "millis": millis}));
         let done = done.map(drop).map_err(|e| WireError::Time(e.to_string()));
         Box::pin(std::future::ready(done))

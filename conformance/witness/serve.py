@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Serves the witness on loopback, with a socket for the owner's side. Once both are there it prints its address.
 
-    serve.py PORT OWNER_SOCKET [--did web] [--model] [--tls FILE]
+    serve.py PORT OWNER_SOCKET [--did web] [--model] [--tls FILE] [--still MILLISECONDS]
 
 PORT 0 is any free port.
 """
@@ -40,6 +40,7 @@ def main() -> None:
     parser.add_argument("--did", choices=("key", "web"), default="key", help="the principal's DID")
     parser.add_argument("--model", action="store_true", help="with a model of embeddings, which counts letters")
     parser.add_argument("--tls", metavar="FILE", help="serve TLS as localhost; who shall trust it finds the authority there")
+    parser.add_argument("--still", type=int, metavar="MILLISECONDS", help="its clock stands, and goes on by the command `wait` alone")
     given = parser.parse_args()
 
     # Who it is follows from its port.
@@ -47,7 +48,8 @@ def main() -> None:
     port = server.server_address[1]
     host = "localhost" if given.tls or given.did == "web" else "127.0.0.1"
     did = f"did:web:{host}%3A{port}" if given.did == "web" else None
-    house = House(f"{'https' if given.tls else 'http'}://{host}:{port}", Signer.new(did), has_model=given.model)
+    origin = f"{'https' if given.tls else 'http'}://{host}:{port}"
+    house = House(origin, Signer.new(did), has_model=given.model, stands_at=given.still)
     server.gateway = Gateway(house)
 
     with contextlib.suppress(FileNotFoundError):

@@ -4,7 +4,7 @@ use super::chance::Chance;
 use super::grant::Grant;
 use super::item::{self, Common, Item};
 use super::text::VOCABULARY;
-use super::{Setting, World};
+use super::{Setting, World, whole_name};
 use oap_identity::Timestamp;
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -43,10 +43,11 @@ impl World {
 
 /// A grant of a day over everything.
 fn drafted(setting: &Setting) -> Value {
+    let (profile, level) = setting.general().map_or(("full", 4), |name| (name, 2));
     json!({
         "purpose": "a look at bounds", "expires_at": setting.now.plus(Duration::from_secs(86_400 - 600)),
-        "max_items": setting.max_items.min(20), "trust_level": 2, "operations": ["query", "export"],
-        "redaction_profile": "oap.profile.projection.memory.v1",
+        "max_items": setting.max_items.min(20), "trust_level": level, "operations": ["query", "export"],
+        "redaction_profile": whole_name(profile),
     })
 }
 

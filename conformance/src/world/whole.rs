@@ -193,7 +193,7 @@ fn of_form(chance: &mut Chance, common: &Common, form: usize, text: Text) -> Ite
         }
         structured.as_object_mut().map(|event| event.remove("participants_count"));
     }
-    let at = Timestamp::from_millis(common.times[0] + chance.below(1_000_000) as i64 * 1_000);
+    let at = Timestamp::from_seconds(common.times[0] / 1_000 + chance.below(1_000_000) as i64);
     // To the second: it is written to the millisecond.
     let at = at.to_string().replace(".000Z", "");
     chance.planted(at.clone());

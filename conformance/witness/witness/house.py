@@ -78,12 +78,17 @@ class House:
     """One principal's gateway. Whoever changes or reads it holds `lock`."""
 
     def __init__(
-        self, origin: str, signer: Signer, belief_threshold: float = 0.5, has_model: bool = False
+        self,
+        origin: str,
+        signer: Signer,
+        belief_threshold: float = 0.5,
+        has_model: bool = False,
+        stands_at: int | None = None,
     ) -> None:
         self.origin, self.signer, self.belief_threshold = origin, signer, belief_threshold
         self.has_model = has_model
         self.max_items, self.max_days, self.epsilon_per_grantee = 10_000, 180, 100
-        self.clock = Clock()
+        self.clock = Clock(stands_at)
         self.ledger = Ledger(signer, self.clock)
         self.shelf = Shelf(signer, self.clock, self.ledger)
         self.documents = Documents()  # and the own one, once it is published

@@ -36,9 +36,10 @@ def write_time(milliseconds: int) -> str:
 
 
 class Clock:
-    """The gateway's own clock, in milliseconds. It never goes back (section 2)."""
+    """The gateway's own clock, in milliseconds. It never goes back (section 2). One that stands goes on by `advance` alone."""
 
-    def __init__(self) -> None:
+    def __init__(self, stands_at: int | None = None) -> None:
+        self._stands_at = stands_at
         self._last = self._ahead = 0
         self._lock = threading.Lock()
         self._held = threading.local()
@@ -58,7 +59,8 @@ class Clock:
         if held is not None:
             return held
         with self._lock:
-            self._last = max(self._last, time.time_ns() // 1_000_000 + self._ahead)
+            now = time.time_ns() // 1_000_000 if self._stands_at is None else self._stands_at
+            self._last = max(self._last, now + self._ahead)
             return self._last
 
     def advance(self, milliseconds: int) -> None:

@@ -12,9 +12,9 @@ use oap_identity::Timestamp;
 use serde_json::{Value, json};
 use std::time::Duration;
 
-/// How long after now a grant begins, and how long it holds.
-const BEGINS: Duration = Duration::from_secs(20);
-const HOLDS: Duration = Duration::from_secs(20);
+/// How long after now a grant begins, and how long it holds: time enough where some requests are waited for, and less than a token lives.
+const BEGINS: Duration = Duration::from_secs(300);
+const HOLDS: Duration = Duration::from_secs(300);
 const LEAST: Duration = Duration::from_millis(1);
 
 /// Brings grants to a gateway that begin and end. Where its clock can be set each is asked a millisecond before, at and after both.
