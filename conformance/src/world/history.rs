@@ -353,8 +353,8 @@ fn correction(world: &World, item: usize, what: Corrected) -> Step {
     Step::Correct { item, like: other.unwrap_or(item), what }
 }
 
-/// Puts rotations of the keys into a history, exchanges behind them, questions for vectors, an item that comes and goes, and something owed that a consent lifts. They are drawn apart, so that the rest of it
-/// stays what it was.
+/// Puts rotations of the keys into a history, exchanges behind them, questions for vectors, an item that comes and goes, and something owed that a
+/// consent lifts. They are drawn apart, so that the rest of it stays what it was.
 fn later(seed: u64, grants: usize, world: &World, steps: &mut Vec<Step>) {
     let mut chance = Chance::new(seed.rotate_left(32) ^ !0);
     for _ in 0..=chance.below(ROTATIONS) {
@@ -391,10 +391,10 @@ fn later(seed: u64, grants: usize, world: &World, steps: &mut Vec<Step>) {
     for step in [
         Step::Capture { item: plain },
         correction(world, plain, Corrected::Kind),
-        correction(world, plain, out),
-        Step::Relabel { item: plain, like: CONTACTS },
         Step::Retract { item: plain },
         Step::Restore { item: plain },
+        Step::Relabel { item: plain, like: CONTACTS },
+        correction(world, plain, out),
     ] {
         steps.insert(at.min(steps.len()), step);
         at += 1 + chance.below(steps.len() / 6);

@@ -46,7 +46,7 @@ def _jti(jwt: Jwt) -> str:
 
 def _in_force(jwt: Jwt, now: int) -> None:
     """`exp` and `nbf` of RFC 7519, where they are there."""
-    if "exp" in jwt.claims and jwt.seconds("exp") + SKEW < now:
+    if "exp" in jwt.claims and jwt.seconds("exp") + SKEW <= now:
         raise Invalid("exp is over")
     if "nbf" in jwt.claims and jwt.seconds("nbf") > now + SKEW:
         raise Invalid("nbf is not yet")
@@ -65,7 +65,7 @@ def check_proof(text: object, documents: Documents, grantee: str, address: str, 
     if claims.get("grant_hash", grant_hash) != grant_hash:
         raise Invalid("grant_hash must be the grant's")
     iat, exp = jwt.seconds("iat"), jwt.seconds("exp")
-    if not iat < exp <= iat + PROOF_LIFE or iat > now + SKEW or exp + SKEW < now:
+    if not iat < exp <= iat + PROOF_LIFE or iat > now + SKEW or exp + SKEW <= now:
         raise Invalid("the proof is not fresh")
     _in_force(jwt, now)
     _jti(jwt)
