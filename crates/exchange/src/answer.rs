@@ -5,7 +5,7 @@ use crate::item::ViewItem;
 use crate::lens::Lens;
 use crate::member::{Member, Version};
 use crate::query::{DEFAULT_RESULTS, Integrity, Query};
-use crate::respond::{Frame, Items, Shown, Unsent};
+use crate::respond::{Frame, Items, OPENING, Shown, Unsent};
 use crate::setting::ViewError;
 use crate::slice::Slice;
 use crate::vector::{Vector, fuse};
@@ -303,6 +303,11 @@ impl Found {
     }
 }
 
+/// What an answer has beside the text of each item, of its receipt's tags for each, and beside all of them, in bytes, about.
+const BESIDE_ITEM: usize = 64;
+const TAG: usize = 110;
+const BESIDE_ITEMS: usize = 3 << 10;
+
 /// An item of an answer.
 #[derive(Debug)]
 struct Loaded {
@@ -342,18 +347,24 @@ impl Answer {
     /// Writes the answer out, under its name. What comes of it leaves with its receipt, and not before.
     #[must_use]
     pub fn write(self, frame: Frame) -> Unsent<Items> {
-        let items = self.items_json();
+        let begun = self.begin();
         Unsent {
             shown: self.items.iter().map(|item| Shown::of(&item.hit.member)).collect(),
             got_before: self.items.iter().filter(|item| !item.hit.is_new).count(),
-            output_hash: output_hash(&items, &frame.response_id),
-            body: Items::new(items, frame, self.grant.grant(), &self.lens.applied),
+            output_hash: output_hash(&begun[OPENING.len()..], &frame.response_id),
+            body: Items::new(begun, frame, self.grant.grant(), &self.lens.applied),
         }
     }
 
-    /// The items as they stand in the answer, in canonical form.
-    fn items_json(&self) -> String {
-        let mut out = String::from("[");
+    /// The answer up to the end of its items, in canonical form, with room for the rest.
+    fn begin(&self) -> String {
+        let size = |Loaded { item, reference, .. }: &Loaded| {
+            item.size() + reference.as_ref().map_or(0, String::len) + BESIDE_ITEM
+        };
+        let size = self.items.iter().map(size).sum::<usize>();
+        let mut out = String::with_capacity(OPENING.len() + size + BESIDE_ITEMS + self.items.len() * TAG);
+        out.push_str(OPENING);
+        out.push('[');
         let sd_jwt = self.integrity == Integrity::Full;
         for (number, Loaded { hit, item, reference }) in self.items.iter().enumerate() {
             if number > 0 {

@@ -126,10 +126,14 @@ pub struct Frame {
     pub next_cursor: Option<String>,
 }
 
+/// What stands before the items of an answer.
+pub(crate) const OPENING: &str = r#"{"items":"#;
+
 /// The items of an answer to a query, written out, and what is said beside them.
 #[derive(Debug)]
 pub struct Items {
-    items: String,
+    /// The answer up to its items' end.
+    begun: String,
     frame: Frame,
     level: TrustLevel,
     profile: String,
@@ -138,9 +142,9 @@ pub struct Items {
 }
 
 impl Items {
-    pub(crate) fn new(items: String, frame: Frame, grant: &Grant, applied: &Applied) -> Self {
+    pub(crate) fn new(begun: String, frame: Frame, grant: &Grant, applied: &Applied) -> Self {
         Self {
-            items,
+            begun,
             frame,
             level: grant.trust_level,
             profile: applied.name.clone(),
@@ -152,7 +156,7 @@ impl Items {
 
 impl sealed::Signed for Items {
     fn signed(self, receipt: &Receipt, signer: &Signer) -> Result<Vec<u8>, RespondError> {
-        let Self { items, frame, .. } = self;
+        let Self { mut begun, frame, .. } = self;
         let projection = json!({
             "trust_level": self.level, "profile": self.profile,
             "redacted_field_count": self.redacted_field_count, "lawful_basis": self.lawful_basis,
@@ -168,7 +172,12 @@ impl sealed::Signed for Items {
         frame_json.push_str(&format!(r#","request_id":"{request}","response_id":"{response}""#));
         let signed = format!("{{{frame_json}}}");
         let signature = canonical_text(&DetachedSignature::sign(signed.as_bytes(), signer))?;
-        Ok(format!(r#"{{"items":{items},{frame_json},"signature":{signature}}}"#).into_bytes())
+        begun.push(',');
+        begun.push_str(&frame_json);
+        begun.push_str(r#","signature":"#);
+        begun.push_str(&signature);
+        begun.push('}');
+        Ok(begun.into_bytes())
     }
 }
 

@@ -23,6 +23,14 @@ impl Hash {
         Self(Sha256::digest(bytes).into())
     }
 
+    /// The hash of these bytes, one after the other.
+    #[must_use]
+    pub fn of_parts(parts: &[&[u8]]) -> Self {
+        let mut hash = Sha256::new();
+        parts.iter().for_each(|part| hash.update(part));
+        Self(hash.finalize().into())
+    }
+
     /// The hash of the RFC 8785 form of a value.
     ///
     /// # Errors

@@ -11,7 +11,8 @@ pub const MAX_RESULTS: u16 = 100;
 /// The hash in the receipt: of `response_id` and the items (protocol section 8).
 #[must_use]
 pub fn output_hash(items_json: &str, response_id: &RequestId) -> Hash {
-    Hash::of(format!(r#"{{"items":{items_json},"response_id":"{response_id}"}}"#).as_bytes())
+    let response = format!(r#","response_id":"{response_id}"}}"#);
+    Hash::of_parts(&[br#"{"items":"#, items_json.as_bytes(), response.as_bytes()])
 }
 
 /// The bytes that an answer's `signature` signs (protocol section 6): its canonical form without `items` and `signature`.

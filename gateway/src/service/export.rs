@@ -118,8 +118,7 @@ impl Exports<'_> {
             Part::Items => {
                 let after = request.after.as_ref().map(|after| after.parse::<ItemId>());
                 let after = after.transpose().map_err(|_| cursor())?;
-                let heads = self.0.heads.all();
-                let rest = heads.iter().filter(|head| after.is_none_or(|after| head.item_id > after));
+                let rest = self.0.heads.after(after);
                 let mut rest = rest.filter(|head| request.selection.admits(head));
                 let endorsed = self.0.endorsed()?;
                 let mut last = None;
@@ -128,7 +127,7 @@ impl Exports<'_> {
                 for _ in 0..MAX_PAGE {
                     let Some(head) = (written < MAX_PAGE_BYTES).then(|| rest.next()).flatten() else { break };
                     last = Some(head.item_id);
-                    match self.item_line(head, &endorsed) {
+                    match self.item_line(&head, &endorsed) {
                         Ok(Some(line)) => written = put(&line)?,
                         // Its reader would refuse it; `doctor` lists it.
                         Ok(None) => page.held_back += 1,

@@ -11,7 +11,12 @@ use std::borrow::Borrow;
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::Hash;
+use std::iter;
+use std::ops::Bound;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
+
+/// How many heads are read at a time where one goes through them: meanwhile none is changed.
+const AT_ONCE: usize = 512;
 
 /// The heads of all items that are not erased.
 #[derive(Debug, Default)]
@@ -206,6 +211,19 @@ impl Heads {
         self.kept().heads.iter().map(|ById(head)| head.clone()).collect()
     }
 
+    /// The heads behind an id, in the order of ids: so many at a time, as they stand when their turn comes.
+    pub fn after(&self, mut last: Option<ItemId>) -> impl Iterator<Item = Arc<Head>> {
+        iter::from_fn(move || {
+            let from = last.map_or(Bound::Unbounded, Bound::Excluded);
+            let kept = self.kept();
+            let range = kept.heads.range::<ItemId, _>((from, Bound::Unbounded));
+            let heads: Vec<Arc<Head>> = range.take(AT_ONCE).map(|ById(head)| head.clone()).collect();
+            last = Some(heads.last()?.item_id);
+            Some(heads)
+        })
+        .flatten()
+    }
+
     /// Whether so many heads pass. No more are looked at than that takes.
     #[must_use]
     pub fn has(&self, most: usize, passes: impl Fn(&Head) -> bool) -> bool {
@@ -307,6 +325,20 @@ mod tests {
     #[test]
     fn a_head_is_small() {
         assert!(size_of::<Head>() <= 160, "{}", size_of::<Head>());
+    }
+
+    #[test]
+    fn what_is_behind_an_id_is_found_across_the_ends_of_what_is_read_at_a_time() {
+        let heads = Heads::default();
+        let id = |n: usize| ItemId::from_bytes([n.to_be_bytes(); 2].concat().try_into().unwrap());
+        let all: Vec<ItemId> = (0..2 * AT_ONCE + 1).map(id).collect();
+        for item in &all {
+            heads.set(*item, Some(Head { item_id: *item, ..head(0, "a") }));
+        }
+        let after = |last| heads.after(last).map(|head| head.item_id).collect::<Vec<ItemId>>();
+        assert_eq!(after(None), all);
+        assert_eq!(after(Some(all[AT_ONCE])), all[AT_ONCE + 1..]);
+        assert_eq!(after(all.last().copied()), []);
     }
 
     #[test]

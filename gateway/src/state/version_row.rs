@@ -258,7 +258,7 @@ mod tests {
     }
 
     const WHOLE: &str = "sha256:a24d1712de2c1cdc531ff88c46435a310a1136b61c1acb0bb88d88812f9ac788";
-    const ROW: &str = "sha256:0";
+    const ROW: &str = "sha256:a08016f2b2d9ab4a720b810dbd1388beff43fa74b5ab2a7ef0740bf0bbf5b13a";
 
     /// A row that says another thing than what was signed is none, when the SD-JWT is asked for.
     #[test]
