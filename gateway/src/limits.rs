@@ -11,7 +11,7 @@ use crate::service::oauth as service;
 use crate::service::{audit, carried, deletion, deletion_steps, tools};
 use crate::state::refusals;
 use crate::state::{agents, approvals, asking, believed, brains, concluded, corpora, documents, events};
-use crate::state::{jobs, tasks, waiting};
+use crate::state::{jobs, living, packed, tasks, views, waiting};
 use crate::system::trails;
 pub use among_gateways::AMONG_GATEWAYS;
 use oap_identity::limits::Limit;
@@ -153,6 +153,24 @@ pub const LIMITS: &[Limit] = &[
         carried::MAX_CARRIED,
         "files",
         "those of a backup beside store and vault; beyond it nothing is backed up or restored",
+    ),
+    count(
+        "state::views::MAX_VIEWS",
+        views::MAX_VIEWS,
+        "views",
+        "those in memory, whatever their size; beyond it the one asked for longest ago goes",
+    ),
+    count("state::views::MAX_STEP", views::MAX_STEP, "items", "changes that a view takes over at once"),
+    count(
+        "state::living::MAX_CHANGED",
+        living::MAX_CHANGED,
+        "items",
+        "changes that wait for a view; beyond it the view is built anew",
+    ),
+    bytes(
+        "state::packed::MAX_PACKED",
+        packed::MAX_PACKED,
+        "a link, receipt or version that is stored in a compact form; a longer one is stored as it is",
     ),
     count(
         "state::agents::MAX_AGENTS",

@@ -5,6 +5,7 @@ use crate::gate::{Destination, Fired, Gate};
 use crate::item::{Reference, ViewItem};
 use crate::member::{Entering, Member, Version};
 use crate::setting::{Setting, ViewError};
+use crate::slice::Withheld;
 use oap_grants::limits::{LimitError, check_profile};
 use oap_grants::{Grant, VerifiedGrant};
 use oap_identity::{Did, Hash, ItemId, ScopeId, Timestamp};
@@ -116,10 +117,10 @@ impl Lens {
         self.selects(head, at) && self.gate.judge(head).passes
     }
 
-    /// The rules that keep an item back which the grant selects; `None` where it passes.
-    pub(crate) fn withholds(&self, head: &Head) -> Option<Fired> {
+    /// How the gates keep an item back which the grant selects; `None` where it passes.
+    pub(crate) fn withholds(&self, head: &Head) -> Option<Withheld> {
         let (rules, passes) = self.judges(head);
-        (!passes).then_some(rules)
+        (!passes).then_some(Withheld { rules, end: head.end_of_life })
     }
 
     /// The rules that fire for an item, and whether it passes.

@@ -8,7 +8,7 @@ use crate::setting::{Setting, ViewError};
 use crate::slice::Slice;
 use crate::vector::Vector;
 use oap_grants::Grant;
-use oap_identity::ItemId;
+use oap_identity::{ItemId, Timestamp};
 use oap_memory::record::{Head, ItemRecord};
 
 /// What a grant that nobody presented would show, selected and projected by the code that makes a [`crate::View`], and
@@ -66,8 +66,8 @@ impl Preview {
 
     /// What the gates decided of all items that the grant selects.
     #[must_use]
-    pub fn report(&self) -> Report {
-        self.slice.report()
+    pub fn report(&self, now: Timestamp) -> Report {
+        self.slice.report(now)
     }
 
     /// How many items the words of a query match.

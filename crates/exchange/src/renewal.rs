@@ -1,10 +1,9 @@
 //! How a view follows the changes of items: what became of each is looked at beside the view, and taken over in one step.
 
-use crate::gate::Fired;
 use crate::lens::Lens;
 use crate::member::Entering;
 use crate::setting::{Embed, ViewError};
-use crate::slice::{Reach, Slice};
+use crate::slice::{Reach, Slice, Withheld};
 use oap_identity::{ItemId, Timestamp};
 use oap_memory::commitment::Committed;
 use oap_memory::record::Head;
@@ -29,7 +28,7 @@ pub struct Step {
 #[derive(Debug)]
 enum Becomes {
     Member(Box<Entering>),
-    Withheld(Fired),
+    Withheld(Withheld),
     Nothing,
 }
 

@@ -81,19 +81,39 @@ pub(crate) struct Mark {
 #[derive(Debug, Default)]
 struct Judged {
     /// What they kept back of what the grant selects.
-    withheld: BTreeMap<ItemId, Fired>,
+    withheld: BTreeMap<ItemId, Withheld>,
+    /// Those of it that end, by when.
+    ends: BTreeSet<(Timestamp, ItemId)>,
     report: Report,
 }
 
+/// An item that the gates keep back: the rules that do, and when it ends.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Withheld {
+    pub(crate) rules: Fired,
+    pub(crate) end: Option<Timestamp>,
+}
+
 impl Judged {
-    fn withhold(&mut self, item: ItemId, rules: Fired) {
-        self.report.note(rules, false);
-        self.withheld.insert(item, rules);
+    fn withhold(&mut self, item: ItemId, withheld: Withheld) {
+        self.report.note(withheld.rules, false);
+        self.ends.extend(withheld.end.map(|end| (end, item)));
+        self.withheld.insert(item, withheld);
     }
 
     fn let_go(&mut self, item: ItemId) {
-        if let Some(rules) = self.withheld.remove(&item) {
+        if let Some(Withheld { rules, end }) = self.withheld.remove(&item) {
             self.report.take_back(rules, false);
+            end.map(|end| self.ends.remove(&(end, item)));
+        }
+    }
+
+    /// Lets go of what ended.
+    fn expire(&mut self, now: Timestamp) {
+        while let Some((end, item)) = self.ends.first().copied()
+            && end <= now
+        {
+            self.let_go(item);
         }
     }
 }
@@ -224,8 +244,8 @@ impl Slice {
     }
 
     /// Notes an item that the gates keep back.
-    pub(crate) fn withhold(&mut self, item: ItemId, rules: Fired) {
-        self.judged_mut().withhold(item, rules);
+    pub(crate) fn withhold(&mut self, item: ItemId, withheld: Withheld) {
+        self.judged_mut().withhold(item, withheld);
     }
 
     /// Notes an item that is no member as the gates judge it now.
@@ -233,8 +253,8 @@ impl Slice {
         let withheld = self.lens.withholds(head).filter(|_| self.lens.selects(head, at));
         let mut judged = self.judged();
         judged.let_go(head.item_id);
-        if let Some(rules) = withheld {
-            judged.withhold(head.item_id, rules);
+        if let Some(withheld) = withheld {
+            judged.withhold(head.item_id, withheld);
         }
     }
 
@@ -247,15 +267,15 @@ impl Slice {
     ) -> Vec<ItemId> {
         let lens = Arc::new(self.lens.behind(gate));
         self.lens = lens.clone();
-        let withheld: Vec<(ItemId, Fired)> =
-            self.judged_mut().withheld.iter().map(|(item, rules)| (*item, *rules)).collect();
+        let withheld: Vec<(ItemId, Withheld)> =
+            self.judged_mut().withheld.iter().map(|(item, withheld)| (*item, *withheld)).collect();
         let members: Vec<(ItemId, u32)> = self.places.iter().map(|(item, place)| (*item, *place)).collect();
         for (item, place) in members {
             let Some(head) = head(item) else { continue };
             let (rules, passes) = lens.judges(&head);
             if !passes {
                 self.remove(item);
-                self.withhold(item, rules);
+                self.withhold(item, Withheld { rules, end: head.end_of_life });
             } else if let Some(Some(member)) = self.members.get_mut(place as usize) {
                 let report = &mut self.judged.get_mut().unwrap_or_else(PoisonError::into_inner).report;
                 report.take_back(member.rules, true);
@@ -269,10 +289,10 @@ impl Slice {
             let (rules, passes) = lens.judges(&head);
             if passes {
                 passing.push(item);
-            } else if rules != before {
+            } else if rules != before.rules {
                 let judged = self.judged_mut();
                 judged.let_go(item);
-                judged.withhold(item, rules);
+                judged.withhold(item, Withheld { rules, ..before });
             }
         }
         passing
@@ -389,8 +409,11 @@ impl Slice {
         self.members.iter().map(|member| member.as_ref().map_or(0.0, near)).collect()
     }
 
-    pub(crate) fn report(&self) -> Report {
-        self.judged().report.clone()
+    /// What the gates decided of what is selected at that time.
+    pub(crate) fn report(&self, now: Timestamp) -> Report {
+        let mut judged = self.judged();
+        judged.expire(now);
+        judged.report.clone()
     }
 
     /// How much memory it takes for its members, in bytes, about.
@@ -400,4 +423,4 @@ impl Slice {
 }
 
 /// How much memory an item takes that the gates keep back, in bytes, in nodes that are half full.
-const WITHHELD: usize = 2 * (size_of::<ItemId>() + size_of::<Fired>());
+const WITHHELD: usize = 2 * (size_of::<ItemId>() + size_of::<Withheld>());

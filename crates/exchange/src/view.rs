@@ -167,8 +167,8 @@ impl View {
 
     /// What the gates decided of all items that the grant selects: for the owner alone.
     #[must_use]
-    pub fn report(&self) -> Report {
-        self.slice.report()
+    pub fn report(&self, now: Timestamp) -> Report {
+        self.slice.report(now)
     }
 
     pub(crate) const fn slice(&self) -> &Slice {

@@ -392,8 +392,8 @@ fn play(case: &Case, leaves_out: impl Fn(&Change) -> bool) -> Result<(), String>
         follow(&mut view, &std::mem::take(&mut changed), &store, expires);
         let built = grantee.build(&store);
         let differs = |what: &str| Err(format!("{what} after change {number}, {change:?}"));
-        if (view.len(), view.ends(), view.report().passed)
-            != (built.len(), built.ends(), built.report().passed)
+        if (view.len(), view.ends(), view.report(store.now))
+            != (built.len(), built.ends(), built.report(store.now))
         {
             return differs("what it holds");
         }

@@ -196,6 +196,31 @@ impl Link {
         Ok((self, written))
     }
 
+    /// The link after this one that says what happened to the item and leaves its version in force; not signed yet. Its `at` is no
+    /// earlier than this one's.
+    ///
+    /// # Errors
+    /// When this link has no canonical form.
+    pub fn followed_by(
+        &self,
+        event: Event,
+        at: Timestamp,
+        actor: &Did,
+        receipt: ReceiptId,
+    ) -> Result<Self, JsonError> {
+        Ok(Self {
+            item_id: self.item_id,
+            seq: self.seq + 1,
+            event,
+            at: at.max(self.at),
+            actor: actor.clone(),
+            commitment: self.commitment,
+            prev: Self::write_prev(Some(self.hash()?)),
+            receipt,
+            signature: String::new(),
+        })
+    }
+
     /// The hash that the next link's `prev` is: of the link as written, signature included.
     ///
     /// # Errors

@@ -176,11 +176,11 @@ impl UnsignedReceipt {
     }
 
     /// Its canonical form with a signature.
-    ///
-    /// # Errors
-    /// None in practice.
-    pub fn signed(&self, signer: &Signer) -> Result<Vec<u8>, JsonError> {
-        Ok(self.with(&json::canonical(&[self.signature(signer)])?))
+    #[must_use]
+    pub fn signed(&self, signer: &Signer) -> Vec<u8> {
+        let ReceiptSignature { by, alg, value } = self.signature(signer);
+        // Letters, digits and punctuation alone, members in their order: canonical as it is.
+        self.with(json!([{"alg": alg, "by": by, "value": value}]).to_string().as_bytes())
     }
 }
 

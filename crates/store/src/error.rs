@@ -1,6 +1,5 @@
 //! Why the store refused or failed.
 
-use std::error::Error;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -56,9 +55,6 @@ pub enum StoreError {
         /// What the reader of the compact form says.
         reason: postcard::Error,
     },
-    /// What a group of transactions writes once could not be made.
-    #[error("a commit could not be finished: {0}")]
-    Last(LastError),
     /// A commit failed before; nothing is taken until a restart.
     #[error("the store stopped after a failed commit; restart the gateway")]
     Stopped,
@@ -66,29 +62,6 @@ pub enum StoreError {
     #[error("a transaction failed inside the program; nothing of it was written")]
     Panicked,
 }
-
-/// Why what a group of transactions writes once could not be made: the error of whoever makes it, which the store does not know.
-///
-/// Two are equal when they say the same.
-#[derive(Debug, Clone, thiserror::Error)]
-#[error(transparent)]
-pub struct LastError(Arc<dyn Error + Send + Sync>);
-
-impl LastError {
-    /// With that reason.
-    #[must_use]
-    pub fn new(reason: impl Error + Send + Sync + 'static) -> Self {
-        Self(Arc::new(reason))
-    }
-}
-
-impl PartialEq for LastError {
-    fn eq(&self, other: &Self) -> bool {
-        self.to_string() == other.to_string()
-    }
-}
-
-impl Eq for LastError {}
 
 /// What failed below the store.
 ///

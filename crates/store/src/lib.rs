@@ -60,7 +60,7 @@ mod vault;
 
 pub use disk::{EngineKind, RedbEngine, SledEngine};
 pub use engine::{Engine, Op, OwnedPairs, Pairs};
-pub use error::{EngineError, LastError, StoreError, VaultError};
+pub use error::{EngineError, StoreError, VaultError};
 pub use key::Key;
 pub use memory::MemoryEngine;
 pub use space::{BESIDE, Disk, MAX_RESERVE, MIN_RESERVE, RESERVE_SHARE, Space};

@@ -23,7 +23,9 @@ use crate::space::Space;
 use crate::vault::{FileVault, Slot, Vault};
 use crate::{EngineError, StoreError};
 use oap_identity::Random;
+use rayon::iter::{IntoParallelIterator, ParallelIterator};
 use std::collections::BTreeSet;
+use std::iter;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -43,6 +45,9 @@ pub const MAX_LAST: usize = 16 << 10;
 /// How much longer a value may become by [`crate::Table::put_later`], in bytes.
 pub const MAX_LATER: usize = 1 << 10;
 
+/// How many rows are opened at once where all of a table are read.
+const SCANNED_AT_ONCE: usize = 4096;
+
 /// How long the end of a store waits for its writer: an engine may never return from a disk that failed.
 const END: Duration = Duration::from_secs(10);
 
@@ -55,6 +60,7 @@ const SLOTS: u8 = 1;
 /// A store: an engine, a vault, and the one thread that writes.
 pub struct Store {
     shared: Arc<Shared>,
+    found_schema: u32,
     jobs: Mutex<Option<Sender<Job>>>,
     writer: Mutex<Option<(JoinHandle<()>, Receiver<()>)>>,
 }
@@ -127,7 +133,7 @@ impl Store {
         vault: impl Vault,
         random: Arc<dyn Random>,
     ) -> Result<Self, StoreError> {
-        check_schema(&engine)?;
+        let found_schema = check_schema(&engine)?;
         let revision =
             engine.get(&REVISION_KEY)?.and_then(|v| v.try_into().ok()).map_or(0, u64::from_le_bytes);
         sweep(&engine, &vault)?;
@@ -154,7 +160,12 @@ impl Store {
                 }
             })
             .map_err(|e| EngineError::Writer(Arc::new(e)))?;
-        Ok(Self { shared, jobs: Mutex::new(Some(jobs)), writer: Mutex::new(Some((writer, end))) })
+        Ok(Self {
+            shared,
+            found_schema,
+            jobs: Mutex::new(Some(jobs)),
+            writer: Mutex::new(Some((writer, end))),
+        })
     }
 
     /// A store in memory, for tests.
@@ -244,6 +255,35 @@ impl Store {
             let (_, plain) = self.shared.unseal(&key, &stored)?;
             Ok((key[1..].to_vec(), plain))
         })
+    }
+
+    /// What is made of every row of a table on all cores, in the order of keys.
+    pub(crate) fn scan_on_all_cores<'a, T: Send, F>(
+        &'a self,
+        table: u8,
+        make: F,
+    ) -> impl Iterator<Item = T> + use<'a, T, F>
+    where
+        F: Fn(Result<(Vec<u8>, Vec<u8>), StoreError>) -> T + Sync,
+    {
+        let mut pairs = self.shared.engine.scan(&[table], &[table], false);
+        let chunks = iter::from_fn(move || {
+            let chunk: Vec<_> = pairs.by_ref().take(SCANNED_AT_ONCE).collect();
+            let open = |pair: Result<(Vec<u8>, Vec<u8>), StoreError>| {
+                let (key, stored) = pair?;
+                let (_, plain) = self.shared.unseal(&key, &stored)?;
+                Ok((key[1..].to_vec(), plain))
+            };
+            let made: Vec<T> = chunk.into_par_iter().map(|pair| make(open(pair))).collect();
+            (!made.is_empty()).then_some(made)
+        });
+        chunks.flatten()
+    }
+
+    /// The schema that it had when it was opened: an earlier one than [`SCHEMA`] where an earlier program made it.
+    #[must_use]
+    pub const fn found_schema(&self) -> u32 {
+        self.found_schema
     }
 
     /// How many batches were committed, ever.
@@ -366,22 +406,23 @@ fn place(table: u8, key: &[u8]) -> Vec<u8> {
     [&[table], key].concat()
 }
 
-fn check_schema(engine: &impl Engine) -> Result<(), StoreError> {
-    match engine.get(&SCHEMA_KEY)? {
-        Some(stored) => {
-            let found = stored.try_into().map_or(0, u32::from_le_bytes);
-            match found {
-                SCHEMA => Ok(()),
-                // From here on the program that wrote it refuses it.
-                OLDEST_SCHEMA..SCHEMA => write_schema(engine),
-                _ => Err(StoreError::Schema { found, known: SCHEMA }),
-            }
+/// The schema that a store had, which it has no longer where that is an earlier one.
+fn check_schema(engine: &impl Engine) -> Result<u32, StoreError> {
+    let found = match engine.get(&SCHEMA_KEY)? {
+        Some(stored) => stored.try_into().map_or(0, u32::from_le_bytes),
+        None if engine.scan(&[], &[], false).next().is_some() => 0,
+        None => {
+            write_schema(engine)?;
+            SCHEMA
         }
-        None if engine.scan(&[], &[], false).next().is_some() => {
-            Err(StoreError::Schema { found: 0, known: SCHEMA })
-        }
-        None => write_schema(engine),
+    };
+    match found {
+        SCHEMA => {}
+        // From here on the program that wrote it refuses it.
+        OLDEST_SCHEMA..SCHEMA => write_schema(engine)?,
+        _ => return Err(StoreError::Schema { found, known: SCHEMA }),
     }
+    Ok(found)
 }
 
 fn write_schema(engine: &impl Engine) -> Result<(), StoreError> {
@@ -392,12 +433,14 @@ fn write_schema(engine: &impl Engine) -> Result<(), StoreError> {
 
 /// Overwrites every key whose slot is not marked as in use.
 fn sweep(engine: &impl Engine, vault: &impl Vault) -> Result<(), StoreError> {
-    let mut marked = BTreeSet::new();
+    // Sorted, as their keys are.
+    let mut marked = Vec::new();
     for pair in engine.scan(&[SLOTS], &[SLOTS], false) {
         let (key, _) = pair?;
         marked.extend(key[1..].first_chunk::<4>().map(|slot| Slot::from_be_bytes(*slot)));
     }
-    let orphans: Vec<Slot> = vault.used().into_iter().filter(|slot| !marked.contains(slot)).collect();
+    let is_orphan = |slot: &Slot| marked.binary_search(slot).is_err();
+    let orphans: Vec<Slot> = vault.used().into_iter().filter(is_orphan).collect();
     if orphans.is_empty() { Ok(()) } else { vault.wipe(&orphans) }
 }
 

@@ -278,6 +278,22 @@ impl<K: Key, V, C: Codec<V>> Table<K, V, C> {
         self.range(store, Range::all())
     }
 
+    /// The same, opened and decoded on all cores.
+    pub fn scan_on_all_cores<'a>(
+        &self,
+        store: &'a Store,
+    ) -> impl Iterator<Item = Result<(K, V), StoreError>> + use<'a, K, V, C>
+    where
+        K: Send + 'a,
+        V: Send + 'a,
+        C: 'a,
+    {
+        let table = *self;
+        let decoded =
+            move |row| Some(table.row(row)?.and_then(|(key, bytes)| Ok((key, table.decode(bytes)?))));
+        store.scan_on_all_cores(self.number, decoded).flatten()
+    }
+
     /// Some of the rows as they were last committed. A row that cannot be read is an error in its place, and the rows
     /// after it follow.
     pub fn range<'a>(
@@ -303,16 +319,22 @@ impl<K: Key, V, C: Codec<V>> Table<K, V, C> {
         store: &'a Store,
         range: Range<K>,
     ) -> impl Iterator<Item = Result<(K, Vec<u8>), StoreError>> + use<'a, K, V, C> {
-        let table = self.number;
+        let table = *self;
         let Range { prefix, from, descending, .. } = range;
-        store.scan(table, &prefix, from.as_deref(), descending).filter_map(move |row| match row {
-            // The place of a counter.
+        let rows = store.scan(self.number, &prefix, from.as_deref(), descending);
+        rows.filter_map(move |row| table.row(row))
+    }
+
+    /// A row by its key; nothing in the place of a counter.
+    fn row(&self, row: Result<(Vec<u8>, Vec<u8>), StoreError>) -> Option<Result<(K, Vec<u8>), StoreError>> {
+        match row {
             Ok((key, _)) if key.is_empty() => None,
             Ok((key, bytes)) => {
-                Some(K::from_key(&key).map(|key| (key, bytes)).ok_or(StoreError::Key { table }))
+                let key = K::from_key(&key).ok_or(StoreError::Key { table: self.number });
+                Some(key.map(|key| (key, bytes)))
             }
             Err(error) => Some(Err(error)),
-        })
+        }
     }
 
     fn key(&self, key: &K) -> Result<Vec<u8>, StoreError> {

@@ -2,8 +2,8 @@
 
 use oap_identity::random::Seeded;
 use oap_store::{
-    Engine, EngineError, FileVault, LastError, Master, MemoryEngine, OLDEST_SCHEMA, Op, Raw, RedbEngine,
-    SCHEMA, Space, Store, StoreError, Table,
+    Engine, EngineError, FileVault, Master, MemoryEngine, OLDEST_SCHEMA, Op, Raw, RedbEngine, SCHEMA, Space,
+    Store, StoreError, Table,
 };
 use std::path::Path;
 use std::sync::Arc;
@@ -157,7 +157,7 @@ async fn what_a_batch_writes_once_is_that_of_its_last_transaction() {
 /// Where it cannot be made, nothing of the batch is there.
 #[tokio::test]
 async fn a_batch_that_cannot_be_finished_is_none() {
-    let why = || StoreError::Last(LastError::new(std::io::Error::other("why")));
+    let why = || StoreError::Key { table: 9 };
     for panics in [false, true] {
         let store = Store::in_memory(random()).unwrap();
         let done = store

@@ -27,7 +27,7 @@ use std::sync::Arc;
 use tokio::sync::mpsc;
 
 /// Records of one chunk, and its bytes.
-const CHUNK: usize = 100;
+const CHUNK: usize = 500;
 const CHUNK_BYTES: usize = 4 << 20;
 
 /// Bring memory in: a bundle, or another vendor's export

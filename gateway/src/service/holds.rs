@@ -190,7 +190,7 @@ impl Writing<'_, '_> {
             head.ended_at = Some(self.now);
             self.say(item, &[Part::Standing])?;
             let last = self.last_link(&head)?;
-            self.append_link(&mut head, &last, Event::Retract, last.commitment)?;
+            self.append_link(&mut head, &last, Event::Retract)?;
             self.ended.marks.push(Mark { item, link: head.seq, retracted: true });
             HEADS.put_in(self.tx, slot, &item, &head)?;
             self.announce(item, Some((head, Event::Retract)));

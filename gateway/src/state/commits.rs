@@ -13,7 +13,7 @@ use oap_exchange::Durable;
 use oap_identity::json::canonical;
 use oap_identity::{DecisionId, Did, Hash, ItemId, ReceiptId, ScopeId, Timestamp};
 use oap_memory::receipt::{Action, Decision, GENESIS, Outcome, Receipt, UnsignedReceipt};
-use oap_store::{LastError, Rows, StoreError, Tx};
+use oap_store::{Rows, Tx};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::collections::HashMap;
@@ -326,9 +326,7 @@ impl<'tx> Writing<'_, 'tx> {
         let unsigned = entry.unsigned()?;
         let (hash, written, keys) = (unsigned.hash(), unsigned.written(), self.keys.clone());
         let place = (state.index, state.length);
-        // What cannot be signed stays without a signature: none in practice.
-        let sign = move |written: &[u8]| unsigned.signed(keys.current()).unwrap_or_else(|_| written.to_vec());
-        RECEIPTS.put_later(self.tx, &place, &written, sign)?;
+        RECEIPTS.put_later(self.tx, &place, &written, move |_| unsigned.signed(keys.current()))?;
         self.follow(chain, &mut state, &entry, hash)?;
         Ok(entry.receipt_id)
     }
@@ -393,10 +391,7 @@ impl<'tx> Writing<'_, 'tx> {
     /// Signs a head with the group of commits, unless another of the chain comes after it in the group.
     fn sign_last(&mut self, chain: &str, place: ReceiptPlace, head: UnsignedReceipt) {
         let keys = self.keys.clone();
-        self.tx.at_last(chain, move |tx| {
-            let signed = head.signed(keys.current());
-            RECEIPTS.put(tx, &place, &signed.map_err(|error| StoreError::Last(LastError::new(error)))?)
-        });
+        self.tx.at_last(chain, move |tx| RECEIPTS.put(tx, &place, &head.signed(keys.current())));
     }
 
     /// The state of a chain. A new one is opened by the gateway's own boot entry, so that no receipt that a

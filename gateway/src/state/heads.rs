@@ -184,7 +184,7 @@ impl Heads {
     /// [`Error::Store`], [`Error::Corrupt`].
     pub fn load(store: &Store) -> Result<Self, Error> {
         let mut kept = Kept::default();
-        for row in HEADS.scan(store) {
+        for row in HEADS.scan_on_all_cores(store) {
             match row {
                 Ok((_, head)) => drop(kept.put(head)),
                 // Destroyed by a sweep that finished a deletion after a crash; the sweep of items clears the rest.
@@ -321,10 +321,10 @@ mod tests {
         Head::new(ItemId::from_bytes([n; 16]), &body, Meta::owner(principal.clone(), false))
     }
 
-    /// 128 bytes more were 128 MB for a million items.
+    /// With what an `Arc` adds it takes an allocation of 160 bytes; the next size is 192.
     #[test]
     fn a_head_is_small() {
-        assert!(size_of::<Head>() <= 160, "{}", size_of::<Head>());
+        assert!(size_of::<Head>() <= 144, "{}", size_of::<Head>());
     }
 
     #[test]

@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 /// Most items that changed since the last answer; beyond it a view is built anew.
-const MAX_CHANGED: usize = 100_000;
+pub const MAX_CHANGED: usize = 100_000;
 
 /// How much memory the id of a doubtful item takes, in bytes, in nodes that are half full.
 const DOUBTFUL: usize = 2 * size_of::<ItemId>();
@@ -83,7 +83,7 @@ impl BuiltView {
                 profile_hash: view.profile_hash(),
                 ends: view.ends(),
                 obligations: *obligations,
-                decided: Decided::of(&view.report(), *at, grant.grant()),
+                decided: Decided::of(&view.report(*at), *at, grant.grant()),
                 grant,
             };
             (find(view), basis)

@@ -29,7 +29,7 @@ const FORMER_DICTIONARY: &[u8] = include_bytes!("packed/former.dict");
 /// Most bytes that one of a compressed value stands for, about.
 const MAX_RATIO: usize = 255;
 /// Longest value, in bytes; longer ones are stored as they are.
-const MAX_PACKED: usize = 64 << 20;
+pub const MAX_PACKED: usize = 64 << 20;
 /// Fewest characters that are looked at as base64url: a salt has 22.
 const MIN_BASE64: usize = 22;
 /// Characters of a hash in hexadecimal, and of an id.

@@ -10,7 +10,7 @@ use crate::state::grant_book::Usage;
 use crate::state::schema::{DISCLOSED, FORWARD, PLACES, USAGE};
 use oap_grants::GrantRecord;
 use oap_identity::Timestamp;
-use oap_store::StoreError;
+use oap_store::{SCHEMA, StoreError};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use strum::{EnumIter, IntoEnumIterator, IntoStaticStr};
@@ -23,6 +23,10 @@ enum Step {
     Sources,
     /// What was used of a grant is counted, and found by its place in the status list.
     GrantUsage,
+    /// Batches go into journals beside the database, and versions are stored as what they were made of: opening the store
+    /// raised its schema.
+    #[strum(serialize = "schema_3")]
+    Schema,
 }
 
 /// A step that was done.
@@ -48,6 +52,7 @@ impl Gateway {
             let changed = match step {
                 Step::Sources => self.convert_sources().await?,
                 Step::GrantUsage => self.count_grants().await?,
+                Step::Schema => u64::from(self.store.found_schema() < SCHEMA),
             };
             if changed > 0 {
                 tracing::info!(step = name, changed, "the store of an earlier version was brought forward");

@@ -28,7 +28,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::oneshot;
 
 /// Most views at once, whatever their size.
-const MAX_VIEWS: usize = 1024;
+pub const MAX_VIEWS: usize = 1024;
 /// Most items that a view takes over at once: so long its readers wait, and the store's writer with its next change.
 pub const MAX_STEP: usize = 256;
 /// How often a view waits for what the store says and the heads do not yet.

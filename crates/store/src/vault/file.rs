@@ -39,6 +39,8 @@ const PASSES: u32 = 3;
 
 /// Keys that are made durable at once, ahead of those who take them: a sync for each would be most of what an item costs.
 const AHEAD: usize = 256;
+/// Slots that are read at once when a vault is opened.
+const READ_AT_ONCE: usize = 4096;
 
 /// The keys of a store, in a file.
 pub struct FileVault {
@@ -193,10 +195,12 @@ impl FileVault {
             Self { backing, master, id, free: Free::from(BTreeSet::new(), end), own: OnceLock::new() };
         vault.keep_own(vault.unseal(0).map_err(|_| StoreError::WrongKey)?);
         let mut gaps = BTreeSet::new();
-        for slot in 1..end {
-            if vault.read(slot)?.iter().all(|byte| *byte == 0) {
-                gaps.insert(slot);
-            }
+        let mut read = Vec::new();
+        for first in (1..end).step_by(READ_AT_ONCE) {
+            read.resize((end - first).min(READ_AT_ONCE as Slot) as usize * SLOT, 0);
+            vault.backing.read(&mut read, offset(first)).map_err(failed)?;
+            let is_empty = |(_, sealed): &(Slot, &[u8])| sealed.iter().all(|byte| *byte == 0);
+            gaps.extend((first..).zip(read.chunks(SLOT)).filter(is_empty).map(|(slot, _)| slot));
         }
         vault.free().gaps = gaps;
         Ok(vault)

@@ -39,7 +39,7 @@ impl Grants<'_> {
     fn preview_of(self, grant: &Grant) -> Result<Preview, Error> {
         let own_agent = grant.grantee == self.0.principal;
         let shown = self.0.would_show(grant)?;
-        let report = shown.report();
+        let report = shown.report(self.0.clock.now());
         let mut preview = Preview {
             selected: shown.items().len(),
             max_items: grant.max_items,

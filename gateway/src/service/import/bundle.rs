@@ -13,7 +13,7 @@ use crate::state::schema::{
 };
 use oap_federation::step::Part;
 use oap_identity::json::{self, JsonError, canonical};
-use oap_identity::{BundleId, Did, DidDocument, Hash, ItemId, ReceiptId, Timestamp};
+use oap_identity::{BundleId, Did, DidDocument, Hash, ItemId, Kid, ReceiptId, Timestamp};
 use oap_memory::bundle::ItemLine;
 use oap_memory::chain::{Event, Link, VerifiedChain};
 use oap_memory::commitment::{self, Committed};
@@ -21,21 +21,28 @@ use oap_memory::evidence::{self, VerifiedItem};
 use oap_memory::item::Body;
 use oap_memory::receipt::Receipt;
 use oap_memory::record::{Head, Meta, Status};
+use oap_store::Encoded;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// A bundle's item whose every proof was checked.
+/// A bundle's item whose every proof was checked, as it will be stored.
 struct Arrived {
     links: Vec<Link>,
-    canonical_links: Vec<Vec<u8>>,
-    capture_receipt: Vec<u8>,
+    link_rows: Vec<Encoded<Vec<u8>>>,
     capture_id: ReceiptId,
     /// The hash of the capture receipt, which its signatures are not part of.
     capture_hash: Hash,
-    current: Committed,
-    superseded: Vec<(u32, Committed)>,
+    capture_row: Encoded<Vec<u8>>,
+    commitment: Hash,
+    current: Encoded<Committed>,
+    superseded: Vec<(u32, Encoded<Committed>)>,
     head: Head,
+    /// The link that says that it came.
+    migrated: Link,
+    migrated_row: Encoded<Vec<u8>>,
+    /// The key that signed it.
+    signed_by: Kid,
 }
 
 type Known = BTreeMap<Did, Arc<DidDocument>>;
@@ -150,18 +157,32 @@ impl Imports<'_> {
             record.author = Arc::new(self.0.principal.clone());
         }
         let head = head_of(&verified.chain, &body, &superseded, record, &self.0.principal, now);
-        let capture = &line.item["integrity"]["capture_receipt"];
-        let written = line.item["integrity"]["chain"].as_array().map(Vec::as_slice).unwrap_or_default();
-        Ok(Arrived {
-            canonical_links: written.iter().map(canonical).collect::<Result<_, _>>()?,
-            capture_receipt: canonical(capture)?,
-            capture_id: verified.capture.receipt_id,
-            capture_hash: verified.capture.hash()?,
-            links,
-            current,
-            superseded,
-            head,
-        })
+        let evidence = &line.item["integrity"];
+        let stored = || -> Result<Arrived, Error> {
+            let keys = self.0.keys();
+            let receipt = ReceiptId::new(now, &*self.0.random);
+            let migrated =
+                verified.chain.last().followed_by(Event::Migrate, now, &self.0.principal, receipt)?;
+            let (migrated, migrated_link) = migrated.signed_written(keys.current())?;
+            let written = evidence["chain"].as_array().map(Vec::as_slice).unwrap_or_default();
+            let row = |link: &Value| Ok(LINKS.encode(&canonical(link)?)?);
+            let version = |(seq, version): (u32, Committed)| Ok((seq, VERSIONS.encode(&version)?));
+            Ok(Arrived {
+                link_rows: written.iter().map(row).collect::<Result<_, Error>>()?,
+                capture_row: FOREIGN_RECEIPTS.encode(&canonical(&evidence["capture_receipt"])?)?,
+                capture_id: verified.capture.receipt_id,
+                capture_hash: verified.capture.hash()?,
+                links,
+                commitment: current.commitment(),
+                current: VERSIONS.encode(&current)?,
+                superseded: superseded.into_iter().map(version).collect::<Result<_, Error>>()?,
+                head,
+                migrated,
+                migrated_row: LINKS.encode(&migrated_link)?,
+                signed_by: keys.current().kid().clone(),
+            })
+        };
+        Ok(stored()?)
     }
 }
 
@@ -245,6 +266,9 @@ impl Writing<'_, '_> {
         dry_run: bool,
     ) -> Result<ImportOutcome, Error> {
         let item = arrived.head.item_id;
+        if arrived.signed_by != *self.keys.current().kid() {
+            return Err(Error::Overtaken);
+        }
         if TOMBSTONES.contains(self.tx, &item)? || GONE.contains(self.tx, &item)? {
             return Ok(ImportOutcome::Refused(ImportRefusal::Erased.to_string()));
         }
@@ -262,9 +286,7 @@ impl Writing<'_, '_> {
             }
             let (head_slot, head) = schema::head(self.tx, item)?;
             let commitment = held[held.len() - 1].commitment;
-            if arrived.current.commitment() == commitment
-                || held.iter().any(|l| l.commitment == arrived.current.commitment())
-            {
+            if arrived.commitment == commitment || held.iter().any(|l| l.commitment == arrived.commitment) {
                 return Ok(ImportOutcome::Unchanged(item));
             }
             let known: Vec<Hash> = held.iter().map(Link::hash).collect::<Result<_, _>>()?;
@@ -286,25 +308,26 @@ impl Writing<'_, '_> {
         if !held.is_empty() {
             self.say(item, &[Part::Words, Part::Labels])?;
         }
-        for (seq, link) in arrived.canonical_links.iter().enumerate().skip(held.len()) {
-            LINKS.put(self.tx, &(item, u32::try_from(seq).unwrap_or(u32::MAX)), link)?;
+        for (seq, link) in arrived.link_rows.into_iter().enumerate().skip(held.len()) {
+            LINKS.put_encoded_in(self.tx, 0, &(item, u32::try_from(seq).unwrap_or(u32::MAX)), link)?;
         }
-        FOREIGN_RECEIPTS.put(self.tx, &arrived.capture_id, &arrived.capture_receipt)?;
+        FOREIGN_RECEIPTS.put_encoded_in(self.tx, 0, &arrived.capture_id, arrived.capture_row)?;
         let mut head = arrived.head;
-        for (seq, version) in arrived.superseded.iter().filter(|(seq, _)| *seq != head.version_seq) {
+        let current = head.version_seq;
+        for (seq, version) in arrived.superseded.into_iter().filter(|(seq, _)| *seq != current) {
             let slot = self.tx.new_slot()?;
-            VERSIONS.put_in(self.tx, slot, &(item, *seq), version)?;
+            VERSIONS.put_encoded_in(self.tx, slot, &(item, seq), version)?;
         }
         self.contacts_changed |= !head.people.is_empty() || !held.is_empty();
-        let last = arrived.links.last().ok_or(Error::NotFound)?;
-        let mut draft = self.item_draft(Event::Migrate, item, last.commitment);
+        let mut draft = self.item_draft(Event::Migrate, item, arrived.migrated.commitment);
         draft.more.insert("bundle_id".to_owned(), json!(bundle_id));
         draft.more.insert("from".to_owned(), json!(from));
-        self.append_link_as(&mut head, last, Event::Migrate, draft)?;
+        head.seq = arrived.migrated.seq;
+        self.append_signed(&head.scope_id, &arrived.migrated, arrived.migrated_row, draft)?;
         if let Some(slot) = slot {
             self.tx.wipe(slot);
         }
-        self.put_version(head, VERSIONS.encode(&arrived.current)?, Event::Migrate)?;
+        self.put_version(head, arrived.current, Event::Migrate)?;
         if !held.is_empty() {
             self.announce_destroyed(item);
         }

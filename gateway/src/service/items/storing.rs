@@ -12,7 +12,7 @@ use crate::state::schema::{
 };
 use oap_agents::quarantine::is_quarantined;
 use oap_federation::step::Part;
-use oap_identity::{Did, Hash, ItemId, Timestamp};
+use oap_identity::{Did, Hash, ItemId, ReceiptId, ScopeId, Timestamp};
 use oap_memory::chain::{Event, Link, MAX_CHANGES};
 use oap_memory::commitment::Committed;
 use oap_memory::receipt::item_tag;
@@ -123,11 +123,8 @@ impl Writing<'_, '_> {
                 self.tell_of(happened, &head, &former, &context, previous, None)?;
             }
         }
-        let mut draft = self.item_draft(link.event, item, commitment);
-        draft.id = Some(link.receipt);
-        self.receipt_beside(&chain_of(&head.scope_id), draft)?;
-        LINKS.put_encoded_in(self.tx, 0, &(item, link.seq), link_row)?;
-        self.journal(item)?;
+        let draft = self.item_draft(link.event, item, commitment);
+        self.append_signed(&head.scope_id, &link, link_row, draft)?;
         let written =
             Written { item_id: item, receipt_id: link.receipt, commitment, version: head.version_seq + 1 };
         self.put_version(head, row, link.event)?;
@@ -201,7 +198,7 @@ impl Writing<'_, '_> {
         let part = if event == Event::Confirm { Part::Words } else { Part::Standing };
         self.say(item, &[part])?;
         let last = self.last_link(&head)?;
-        let written = self.append_link(&mut head, &last, event, last.commitment)?;
+        let written = self.append_link(&mut head, &last, event)?;
         if matches!(event, Event::Retract | Event::Restore) {
             REASONS.delete(self.tx, &item);
             self.ended.marks.push(Mark { item, link: head.seq, retracted: event == Event::Retract });
@@ -263,44 +260,33 @@ impl Writing<'_, '_> {
         head: &mut Head,
         last: &Link,
         event: Event,
-        commitment: Hash,
     ) -> Result<Written, Error> {
-        let draft = self.item_draft(event, head.item_id, commitment);
-        self.append_link_as(head, last, event, draft)
-    }
-
-    /// The same, with a receipt that says more.
-    pub(crate) fn append_link_as(
-        &mut self,
-        head: &mut Head,
-        last: &Link,
-        event: Event,
-        draft: Draft,
-    ) -> Result<Written, Error> {
-        let commitment = draft.output_hash.unwrap_or(last.commitment);
-        let receipt = self.receipt_beside(&chain_of(&head.scope_id), draft)?;
-        let link = Link {
-            item_id: head.item_id,
-            seq: last.seq + 1,
-            event,
-            at: self.now.max(last.at),
-            actor: self.gateway.principal.clone(),
-            commitment,
-            prev: Link::write_prev(Some(last.hash()?)),
-            receipt,
-            signature: String::new(),
-        };
+        let draft = self.item_draft(event, head.item_id, last.commitment);
+        let receipt = ReceiptId::new(self.now.max(last.at), &*self.gateway.random);
+        let link = last.followed_by(event, self.now, &self.gateway.principal, receipt)?;
+        let (link, written) = link.signed_written(self.keys.current())?;
         head.seq = link.seq;
-        self.put_link(link)?;
-        let version = if event.commits() { head.seq + 1 } else { head.version_seq + 1 };
-        Ok(Written { item_id: head.item_id, receipt_id: receipt, commitment, version })
+        self.append_signed(&head.scope_id, &link, LINKS.encode(&written)?, draft)?;
+        Ok(Written {
+            item_id: head.item_id,
+            receipt_id: receipt,
+            commitment: link.commitment,
+            version: head.version_seq + 1,
+        })
     }
 
-    fn put_link(&mut self, link: Link) -> Result<(), Error> {
-        let (item, seq) = (link.item_id, link.seq);
-        let (_, written) = link.signed_written(self.keys.current())?;
-        LINKS.put(self.tx, &(item, seq), &written)?;
-        self.journal(item)
+    /// Appends a link that is signed, and its receipt, which gets the id that the link names.
+    pub(crate) fn append_signed(
+        &mut self,
+        scope: &ScopeId,
+        link: &Link,
+        row: Encoded<Vec<u8>>,
+        mut draft: Draft,
+    ) -> Result<(), Error> {
+        draft.id = Some(link.receipt);
+        self.receipt_beside(&chain_of(scope), draft)?;
+        LINKS.put_encoded_in(self.tx, 0, &(link.item_id, link.seq), row)?;
+        self.journal(link.item_id)
     }
 
     fn link(&self, item: ItemId, seq: u32) -> Result<Link, Error> {
@@ -355,7 +341,7 @@ impl Writing<'_, '_> {
         let last = self.last_link(&head)?;
         let versions: Vec<u32> =
             head.replaced.iter().map(|(seq, _)| *seq).chain([head.version_seq]).collect();
-        let written = self.append_link(&mut head, &last, event, last.commitment)?;
+        let written = self.append_link(&mut head, &last, event)?;
         for seq in versions {
             self.drop_version(item, seq)?;
         }
