@@ -116,7 +116,14 @@ pub(super) async fn step(
             }
             Ok(())
         }
-        Step::Grant { grant } if may_be_granted(lived, grant) => lived.grant(grant, findings).await,
+        Step::Grant { grant } if may_be_granted(lived, grant) => {
+            lived.grant(grant, findings).await?;
+            // Of what was not shown yet no vector is given.
+            if lived.context.declared().embeddings {
+                vectors(lived, grant, findings).await?;
+            }
+            Ok(())
+        }
         Step::Grant { .. } => Ok(()),
         Step::Revoke { grant } => revoke(lived, grant).await,
         Step::Query { grant, query } => {
