@@ -32,8 +32,14 @@ fn kept(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/stores").join(name)
 }
 
-fn engine(folder: &Path) -> Arc<dyn Engine> {
-    EngineKind::Redb.open(&folder.join("store"), &Space::endless()).unwrap()
+async fn engine(folder: &Path) -> Arc<dyn Engine> {
+    loop {
+        match EngineKind::Redb.open(&folder.join("store"), &Space::endless()) {
+            // What a world that ended did beside its answers lets go of its store when it is done.
+            Err(StoreError::Locked) => tokio::task::yield_now().await,
+            opened => return opened.unwrap(),
+        }
+    }
 }
 
 fn admin() -> Signer {
@@ -70,7 +76,7 @@ const STORE_FILE: &str = "store.redb";
 static OPENED: AtomicU64 = AtomicU64::new(1);
 
 async fn opened(folder: &Path, at: Timestamp) -> World {
-    let world = World::open_at(store(folder, engine(folder)), Config::default(), random(), at).await;
+    let world = World::open_at(store(folder, engine(folder).await), Config::default(), random(), at).await;
     // Proofs that no world before it has used.
     world.proofs.store(1000 * OPENED.fetch_add(1, Ordering::SeqCst), Ordering::SeqCst);
     world
@@ -283,7 +289,7 @@ async fn what_was_broken_off_is_done_at_the_next_start() {
         let written = anew(&world, "POST", "/oap/owner/items", Some(&json!({"items": [old]}))).await.ok();
         let item: ItemId = written["items"][0]["item_id"].as_str().unwrap().parse().unwrap();
         drop(world);
-        let former = store(folder.path(), engine(folder.path()));
+        let former = store(folder.path(), engine(folder.path()).await);
         let says = Hash::of_canonical(&old).unwrap();
         let done: Vec<String> = DONE.keys(&former, Range::all()).map(Result::unwrap).collect();
         let put = move |tx: &mut Tx| {
@@ -295,7 +301,7 @@ async fn what_was_broken_off_is_done_at_the_next_start() {
         };
         former.transact(put).await.unwrap();
         drop(former);
-        let breaks = Killed { engine: engine(folder.path()), left: AtomicUsize::new(batches) };
+        let breaks = Killed { engine: engine(folder.path()).await, left: AtomicUsize::new(batches) };
         let broken = {
             let store = store(folder.path(), breaks);
             tokio::spawn(async move { drop(World::open_at(store, Config::default(), random(), later).await) })
@@ -316,7 +322,8 @@ async fn what_was_broken_off_is_done_at_the_next_start() {
 async fn write(place: &Path) {
     let folder = tempfile::tempdir().unwrap();
     FileVault::create(&folder.path().join("vault"), &master(), &*random()).unwrap();
-    let world = World::on(store(folder.path(), engine(folder.path())), Config::default(), random()).await;
+    let world =
+        World::on(store(folder.path(), engine(folder.path()).await), Config::default(), random()).await;
     live(&world).await;
     let said = said(&world).await;
     drop(world);
