@@ -488,14 +488,16 @@ fn the_probes_over_tls() {
     let report = home.run(&run).json();
     let results = report["results"].as_array().unwrap();
     let passed = results.iter().filter(|r| r["outcome"] == "passed").count();
-    // Nobody's own gateway is locked down for a probe, and without witnesses it has no log.
-    let not_declared: BTreeSet<&str> =
-        results.iter().filter(|r| r["outcome"] == "not_declared").filter_map(|r| r["id"].as_str()).collect();
-    let expected = BTreeSet::from(["lockdown", "own-log", "witnessed-receipts"]);
-    assert_eq!((&not_declared, passed), (&expected, results.len() - expected.len()), "{report}");
+    // Without witnesses it has no log. Nobody's own gateway is locked down for a probe, nor given profiles or lists.
+    let of = |outcome: &str| -> BTreeSet<&str> {
+        results.iter().filter(|r| r["outcome"] == outcome).filter_map(|r| r["id"].as_str()).collect()
+    };
+    assert_eq!(of("not_declared"), BTreeSet::from(["own-log", "witnessed-receipts"]), "{report}");
+    assert_eq!(of("not_covered"), BTreeSet::from(["lockdown", "own-profiles", "sanctions"]), "{report}");
+    assert_eq!(passed, results.len() - 5, "{report}");
     assert_eq!(
-        (&report["requirements"]["not_declared"], &report["requirements"]["never"]),
-        (&json!(["CO-30", "FE-13"]), &json!([]))
+        ["not_declared", "not_covered", "never"].map(|what| &report["requirements"][what]),
+        [&json!(["FE-13"]), &json!(["CO-30"]), &json!([])]
     );
     assert!(passed > 35 && report["seed"] == 5 && report["verdict"] == "passed");
     // What is made beside it while it waits is not counted as its own.
