@@ -93,6 +93,7 @@ EQUIVALENT = {
     (CHAIN, "links.len() > MAX_LINKS"): f"{BOUND}; {BOUND_TEST}",
     ("crates/memory/src/receipt/verified.rs", "receipt.signatures.len() > MAX_SIGNATURES"): "of three signatures one is a stranger's, or one DID signs twice",
     ("crates/memory/src/receipt/verified.rs", 'signature.alg != "EdDSA"'): "the check of the signature itself refuses it, too",
+    ("crates/memory/src/commitment.rs", "Hash::of(jwt.as_bytes()) != self.commitment"): "no verifier's: what a stored row makes is compared with the commitment that the row names; gateway/src/state/version_row.rs tests it",
     ("crates/memory/src/sd_jwt.rs", "jwt.split('.').count() != 3 || rest.split_terminator('~').count() > MAX_DISCLOSURES"): "the JWT's own parser refuses other than three parts; the rest is a bound of ours on size",
     ("crates/memory/src/sd_jwt.rs", "!rest.is_empty() && !rest.ends_with('~')"): "the parser wants every part ended by a tilde",
     ("crates/memory/src/sd_jwt.rs", "!seen.insert(encoded)"): "the second one stands at a digest that was taken",

@@ -321,10 +321,10 @@ mod tests {
         Head::new(ItemId::from_bytes([n; 16]), &body, Meta::owner(principal.clone(), false))
     }
 
-    /// With what an `Arc` adds it takes an allocation of 160 bytes; the next size is 192.
+    /// 128 bytes more were 128 MB for a million items.
     #[test]
     fn a_head_is_small() {
-        assert!(size_of::<Head>() <= 144, "{}", size_of::<Head>());
+        assert!(size_of::<Head>() <= 160, "{}", size_of::<Head>());
     }
 
     #[test]

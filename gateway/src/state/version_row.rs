@@ -70,6 +70,8 @@ impl Codec<Committed> for VersionRow {
     fn decode(row: Vec<u8>) -> Result<Committed, postcard::Error> {
         match row.first() {
             Some(&(PLAIN | COMPRESSED)) => read(&row).ok_or(postcard::Error::DeserializeBadEncoding),
+            // Which would be read as a version without anything.
+            None => Err(postcard::Error::DeserializeUnexpectedEnd),
             _ => Packed::<Compact, OfVersions>::decode(row),
         }
     }
@@ -154,6 +156,7 @@ mod tests {
     use super::*;
     use oap_identity::random::Seeded;
     use oap_identity::{Signer, random};
+    use oap_memory::commitment::CommitmentError;
     use oap_memory::detect::{People, segments};
     use oap_memory::item::{Body, Defaults};
     use proptest::prelude::*;
@@ -245,6 +248,19 @@ mod tests {
             let row = row(&version(&json!({"kind": "fact", "content": {"text": "x"}}), 1, None));
             prop_assert!(VersionRow::decode(row[..cut.index(row.len())].to_vec()).is_err());
         }
+    }
+
+    /// A row of which something else is made than was committed is written out for nobody.
+    #[test]
+    fn another_version_than_the_committed_one_is_none() {
+        let version = version(&json!({"kind": "fact", "content": {"text": "x"}}), 1, None);
+        let made = version.made().unwrap();
+        let mut seed = made.seed;
+        seed[0] ^= 1;
+        let changed: Committed = Made { seed, ..made.clone() }.into();
+        assert_eq!(changed.whole(), Err(CommitmentError::OtherVersion));
+        let changed: Committed = Made { signature: [0; 64], ..made.clone() }.into();
+        assert_eq!(changed.whole(), Err(CommitmentError::OtherVersion));
     }
 
     /// A row of this form, and the SD-JWT that was signed: whoever changes how versions are concealed changes what is stored.

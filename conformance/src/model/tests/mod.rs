@@ -121,12 +121,12 @@ fn every_rule_is_noted_somewhere() {
     for (_, text) in
         all.iter().filter(|(file, _)| file.ends_with("rule/items.rs") || file.ends_with("rule/requests.rs"))
     {
-        for line in text.lines() {
+        for line in text.lines().filter(|line| !line.trim_start().starts_with('#')) {
             if let Some(found) = line.strip_prefix("    ").and_then(|line| line.strip_suffix(" {")) {
                 name = found.to_owned();
             } else if let Some((variant, _)) = line.trim().split_once(" = \"") {
                 looked += 1;
-                let by_text = ["SpanClass", "List", "Bound"].contains(&name.as_str());
+                let by_text = ["SpanClass", "List", "Bound", "Corrected"].contains(&name.as_str());
                 assert!(by_text || code.contains(&format!("{name}::{variant}")), "{name}::{variant}");
             }
         }
