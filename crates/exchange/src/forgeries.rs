@@ -5,30 +5,33 @@
 /// ```
 /// # use oap_exchange::{Allowance, Setting, View, ViewError};
 /// # use std::convert::Infallible;
+/// # use oap_memory::commitment::Committed;
 /// # type Built = Result<View, ViewError<Infallible>>;
 /// use oap_grants::VerifiedGrant as Given;
 /// fn view(grant: &Given, room: &Allowance, setting: &Setting) -> Built {
-///     View::build(grant, room, setting, std::iter::empty(), |_| Ok(None))
+///     View::build(grant, room, setting, std::iter::empty(), |_| Ok(None::<Committed>))
 /// }
 /// ```
 /// Of one that was not:
 /// ```compile_fail,E0308
 /// # use oap_exchange::{Allowance, Setting, View, ViewError};
 /// # use std::convert::Infallible;
+/// # use oap_memory::commitment::Committed;
 /// # type Built = Result<View, ViewError<Infallible>>;
 /// use oap_grants::Grant as Given;
 /// fn view(grant: &Given, room: &Allowance, setting: &Setting) -> Built {
-///     View::build(grant, room, setting, std::iter::empty(), |_| Ok(None))
+///     View::build(grant, room, setting, std::iter::empty(), |_| Ok(None::<Committed>))
 /// }
 /// ```
 /// Of a signed one that nobody presented:
 /// ```compile_fail,E0308
 /// # use oap_exchange::{Allowance, Setting, View, ViewError};
 /// # use std::convert::Infallible;
+/// # use oap_memory::commitment::Committed;
 /// # type Built = Result<View, ViewError<Infallible>>;
 /// use oap_grants::SignedGrant as Given;
 /// fn view(grant: &Given, room: &Allowance, setting: &Setting) -> Built {
-///     View::build(grant, room, setting, std::iter::empty(), |_| Ok(None))
+///     View::build(grant, room, setting, std::iter::empty(), |_| Ok(None::<Committed>))
 /// }
 /// ```
 struct AView;
