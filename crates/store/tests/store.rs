@@ -244,6 +244,48 @@ async fn opening_wipes_keys_that_are_not_in_use() {
     assert_eq!(ITEMS.get(&store, &b"b".to_vec()).unwrap().unwrap(), b"two");
 }
 
+/// More keys and rows than are read at once when a store is opened, some of them gone: what is there stays there.
+#[tokio::test]
+async fn many_keys_and_rows_are_found_when_a_store_is_opened() {
+    const ROWS: u32 = 9_000;
+    let folder = tempfile::tempdir().unwrap();
+    let row = |number: u32| (number.to_be_bytes().to_vec(), number.to_string().into_bytes());
+    let write = move |tx: &mut oap_store::Tx, numbers: std::ops::Range<u32>| {
+        let mut slots = Vec::new();
+        for number in numbers {
+            let (slot, (key, value)) = (tx.new_slot()?, row(number));
+            ITEMS.put_in(tx, slot, &key, &value)?;
+            slots.push(slot);
+        }
+        Ok::<_, StoreError>(slots)
+    };
+    let store = open(folder.path()).unwrap();
+    let slots = store.transact(move |tx| write(tx, 0..ROWS)).await.unwrap();
+    let goes = |number: &u32| number % 7 == 3;
+    let wiped = slots.clone();
+    let wipe = move |tx: &mut oap_store::Tx| {
+        for number in (0..ROWS).filter(goes) {
+            ITEMS.delete(tx, &row(number).0);
+            tx.wipe(wiped[number as usize]);
+        }
+        Ok::<_, StoreError>(())
+    };
+    store.transact(wipe).await.unwrap();
+    drop(store);
+
+    let store = open(folder.path()).unwrap();
+    let expected: Vec<_> = (0..ROWS).filter(|number| !goes(number)).map(row).collect();
+    let scanned = || ITEMS.scan_on_all_cores(&store).collect::<Result<Vec<_>, _>>();
+    assert_eq!(scanned().unwrap(), expected);
+    assert_eq!(ITEMS.scan(&store).collect::<Result<Vec<_>, _>>().unwrap(), expected);
+    // What is free is what was wiped, and behind the end: no key of a row is written over.
+    let more = store.transact(move |tx| write(tx, ROWS..ROWS + 2_000)).await.unwrap();
+    let kept = |slot: &u32| slots.iter().zip(0..).any(|(of, number)| of == slot && !goes(&number));
+    assert!(!more.iter().any(kept));
+    assert_eq!(scanned().unwrap().len(), expected.len() + 2_000);
+    assert_eq!(scanned().unwrap()[..expected.len()], expected);
+}
+
 #[tokio::test]
 async fn slots_are_used_again_after_wiping() {
     let store = Store::in_memory(random()).unwrap();
