@@ -3,7 +3,7 @@
 use oap_identity::random::Seeded;
 use oap_store::{
     Engine, EngineError, FileVault, Master, MemoryEngine, OLDEST_SCHEMA, Op, Raw, RedbEngine, SCHEMA, Space,
-    Store, StoreError, Table,
+    Store, StoreError, Table, Vault,
 };
 use std::path::Path;
 use std::sync::Arc;
@@ -273,6 +273,8 @@ async fn many_keys_and_rows_are_found_when_a_store_is_opened() {
     store.transact(wipe).await.unwrap();
     drop(store);
 
+    let used = FileVault::open(&folder.path().join("vault"), &master()).unwrap().used();
+    assert!((0..ROWS).zip(&slots).all(|(number, slot)| used.binary_search(slot).is_ok() != goes(&number)));
     let store = open(folder.path()).unwrap();
     let expected: Vec<_> = (0..ROWS).filter(|number| !goes(number)).map(row).collect();
     let scanned = || ITEMS.scan_on_all_cores(&store).collect::<Result<Vec<_>, _>>();
