@@ -18,6 +18,7 @@ use oap_identity::signed::{SignedError, UnsignedJwt, UnverifiedJwt};
 use oap_identity::{Documents, Hash, ItemId, Kid, ReceiptId, ScopeId, Signer, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
+use std::fmt;
 use std::sync::OnceLock;
 
 /// The `typ` of an item's SD-JWT.
@@ -77,7 +78,7 @@ pub struct Place {
 
 /// What a version was made of. Everything else of it is a function of this: a gateway keeps it, and makes the SD-JWT when it
 /// is asked for.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Clone, PartialEq)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct Made {
     /// The key that signed.
@@ -90,6 +91,15 @@ pub struct Made {
     pub signature: [u8; 64],
     /// The hash of the issuer-signed part.
     pub commitment: Hash,
+}
+
+// Neither what it says nor its seed.
+impl fmt::Debug for Made {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { kid, place, commitment, .. } = self;
+        let mut made = f.debug_struct("Made");
+        made.field("kid", kid).field("place", place).field("commitment", commitment).finish_non_exhaustive()
+    }
 }
 
 impl Made {

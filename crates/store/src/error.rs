@@ -94,6 +94,10 @@ pub enum EngineError {
     /// The disk was full while a snapshot was read, and the database was opened anew: what the snapshot stood on is no more.
     #[error("the disk was full meanwhile, and the database was opened anew: try again")]
     Superseded,
+    /// Batches that were acknowledged are neither in the database nor in a journal: the files are not of one time, or the disk lost some.
+    #[error("{file} begins with batch {first}, and those after {after} are missing: restore a backup")]
+    #[allow(missing_docs, reason = "the names say it")]
+    Lost { file: &'static str, after: u64, first: u64 },
     /// More bytes than a seal takes.
     #[error("a value is too large to seal")]
     TooLarge,

@@ -288,6 +288,22 @@ async fn many_keys_and_rows_are_found_when_a_store_is_opened() {
     assert_eq!(scanned().unwrap()[..expected.len()], expected);
 }
 
+/// Of the keys that are ready ahead none is in a copy: whoever gets it, and is erased, was never in that copy.
+#[test]
+fn a_copy_of_the_vault_has_no_key_that_nobody_has() {
+    let folder = tempfile::tempdir().unwrap();
+    let (first, copy) = (folder.path().join("first"), folder.path().join("copy"));
+    FileVault::create(&first, &master(), &Seeded::new(2)).unwrap();
+    let vault = FileVault::open(&first, &master()).unwrap();
+    let taken = [1, 2].map(|_| vault.allocate(&*random()).unwrap().0);
+    std::fs::write(&copy, vault.image().unwrap()).unwrap();
+    let later = vault.allocate(&*random()).unwrap().0;
+    let copied = FileVault::open(&copy, &master()).unwrap();
+    assert_eq!(copied.used(), taken);
+    assert_eq!(copied.key(later), Err(StoreError::Erased));
+    assert!([0, taken[0], taken[1]].iter().all(|slot| copied.key(*slot).is_ok()));
+}
+
 #[tokio::test]
 async fn slots_are_used_again_after_wiping() {
     let store = Store::in_memory(random()).unwrap();

@@ -194,6 +194,11 @@ impl Keyring {
         &self.encoded
     }
 
+    /// Whether these are the same keys, each as it stands.
+    pub(crate) fn are(&self, others: &Self) -> bool {
+        self.is_stored_as(&others.encoded)
+    }
+
     /// Whether these are the keys that are stored so.
     pub(crate) fn is_stored_as(&self, stored: &[u8]) -> bool {
         *self.encoded == *stored

@@ -295,7 +295,7 @@ impl Vault for FileVault {
             self.backing.write(&[0; SLOT], offset(*slot)).map_err(failed)?;
         }
         self.sync()?;
-        self.free().gaps.extend(slots);
+        self.free().gaps.extend(slots.iter().filter(|slot| **slot != 0));
         Ok(())
     }
 
@@ -306,9 +306,15 @@ impl Vault for FileVault {
     }
 
     fn image(&self) -> Result<Vec<u8>, StoreError> {
+        let free = self.free();
         let length = usize::try_from(self.backing.len().map_err(failed)?).unwrap_or(usize::MAX);
         let mut bytes = vec![0; length];
         self.backing.read(&mut bytes, 0).map_err(failed)?;
+        // Whoever gets one that is ready comes later: a copy of its key would outlive its erasure.
+        for (slot, _) in &free.ready {
+            let place = usize::try_from(offset(*slot)).unwrap_or(usize::MAX);
+            bytes.get_mut(place..).into_iter().flatten().take(SLOT).for_each(|byte| *byte = 0);
+        }
         Ok(bytes)
     }
 }

@@ -6,6 +6,7 @@ use crate::error::{Error, MemberError};
 use crate::service::{Imports, former};
 use crate::state::commits::{Writing, until_it_holds};
 use crate::state::gateway::{blocking, on_all_cores};
+use crate::state::keyring::Keyring;
 use crate::state::owner::Owner;
 use crate::state::owner::mark::{Admin, Permits};
 use crate::state::schema::{
@@ -13,7 +14,7 @@ use crate::state::schema::{
 };
 use oap_federation::step::Part;
 use oap_identity::json::{self, JsonError, canonical};
-use oap_identity::{BundleId, Did, DidDocument, Hash, ItemId, Kid, ReceiptId, Timestamp};
+use oap_identity::{BundleId, Did, DidDocument, Hash, ItemId, ReceiptId, Timestamp};
 use oap_memory::bundle::ItemLine;
 use oap_memory::chain::{Event, Link, VerifiedChain};
 use oap_memory::commitment::{self, Committed};
@@ -41,8 +42,6 @@ struct Arrived {
     /// The link that says that it came.
     migrated: Link,
     migrated_row: Encoded<Vec<u8>>,
-    /// The key that signed it.
-    signed_by: Kid,
 }
 
 type Known = BTreeMap<Did, Arc<DidDocument>>;
@@ -83,14 +82,15 @@ impl Imports<'_> {
             .map(|(did, document)| Ok((did.clone(), Arc::new(former::read(document, did)?))))
             .collect::<Result<Known, Error>>()?;
         // What this gateway signed is checked with its own keys, whatever a bundle says they are.
-        known.insert(self.0.principal.clone(), Arc::new(self.0.keys().document().clone()));
+        let keys = self.0.keys();
+        known.insert(self.0.principal.clone(), Arc::new(keys.document().clone()));
         let check = {
-            let (gateway, chunk) = (self.0.clone(), chunk.clone());
+            let (gateway, chunk, keys) = (self.0.clone(), chunk.clone(), keys.clone());
             move || {
                 let now = gateway.clock.now();
                 let arrive = |line: &Result<ItemLine, JsonError>| {
                     let line = line.as_ref().map_err(|error| ImportRefusal::Json(error.clone()))?;
-                    Imports(&gateway).arrive(line, &chunk.principal, &known, now)
+                    Imports(&gateway).arrive(line, &chunk.principal, &known, &keys, now)
                 };
                 Ok(on_all_cores(chunk.items.iter().collect(), arrive))
             }
@@ -101,6 +101,10 @@ impl Imports<'_> {
             .0
             .commit_as(owner, move |w| {
                 let BundleChunk { bundle_id, principal, dry_run, .. } = &*chunk;
+                // What was checked and signed with others is checked and signed anew.
+                if !w.keys.are(&keys) {
+                    return Err(Error::Overtaken);
+                }
                 w.take_former(&former, principal, *dry_run)?;
                 let mut outcomes = Vec::with_capacity(arrived.len());
                 for item in arrived {
@@ -138,6 +142,7 @@ impl Imports<'_> {
         line: &ItemLine,
         principal: &Did,
         known: &Known,
+        keys: &Keyring,
         now: Timestamp,
     ) -> Result<Arrived, ImportRefusal> {
         let verified = evidence::item(&line.item, known)
@@ -159,7 +164,6 @@ impl Imports<'_> {
         let head = head_of(&verified.chain, &body, &superseded, record, &self.0.principal, now);
         let evidence = &line.item["integrity"];
         let stored = || -> Result<Arrived, Error> {
-            let keys = self.0.keys();
             let receipt = ReceiptId::new(now, &*self.0.random);
             let migrated =
                 verified.chain.last().followed_by(Event::Migrate, now, &self.0.principal, receipt)?;
@@ -179,7 +183,6 @@ impl Imports<'_> {
                 head,
                 migrated,
                 migrated_row: LINKS.encode(&migrated_link)?,
-                signed_by: keys.current().kid().clone(),
             })
         };
         Ok(stored()?)
@@ -266,9 +269,6 @@ impl Writing<'_, '_> {
         dry_run: bool,
     ) -> Result<ImportOutcome, Error> {
         let item = arrived.head.item_id;
-        if arrived.signed_by != *self.keys.current().kid() {
-            return Err(Error::Overtaken);
-        }
         if TOMBSTONES.contains(self.tx, &item)? || GONE.contains(self.tx, &item)? {
             return Ok(ImportOutcome::Refused(ImportRefusal::Erased.to_string()));
         }

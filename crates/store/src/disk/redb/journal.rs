@@ -5,8 +5,9 @@
 //! holds and its number is the one after the record before it: what stands behind the last record is of an earlier round, and
 //! has lower numbers.
 //!
-//! The files are written out when they are made, so that a record changes nothing but its own blocks: neither is there a disk that is
-//! full for it, nor metadata that a sync waits for.
+//! The files are written out when they are made: neither is there a disk that is full for a record, nor metadata that a sync waits for.
+//! A record begins in the block that the one before it ends in, and writes that one's bytes there again as they are: a disk must write a
+//! sector whole.
 
 use crate::EngineError;
 use crate::StoreError;
@@ -134,12 +135,21 @@ fn records(text: &[u8]) -> (Vec<Record>, usize) {
     (found, at)
 }
 
+/// Writes the beginning of a file once more and waits until it is on disk: what was read may be in memory alone, after a sync that
+/// failed or never came. It asks for no space.
+fn make_durable(file: &File, length: usize) -> io::Result<()> {
+    let mut text = vec![0; length];
+    file.read_exact_at(&mut text, 0)?;
+    file.write_all_at(&text, 0)?;
+    file.sync_data()
+}
+
 impl Journals {
     /// Reads what stands in a folder's journals after that number: the records of the file that is full, and those of the one that is
-    /// written to. A file that is not there is made when it is needed, with so many bytes.
+    /// written to. All of that is durable then. A file that is not there is made when it is needed, with so many bytes.
     ///
     /// # Errors
-    /// [`StoreError::Engine`].
+    /// [`StoreError::Engine`]; [`EngineError::Lost`] where records are missing before those that are there.
     pub(super) fn open(
         folder: &Path,
         capacity: u64,
@@ -166,19 +176,26 @@ impl Journals {
         let mut after = last;
         let mut take = |place: usize| {
             let (records, end) = std::mem::take(&mut found[place]);
-            let mut kept = Vec::new();
-            for record in records {
-                if record.number == after + 1 {
-                    after = record.number;
-                    kept.push(record);
-                }
-            }
             // What the database has is written over.
-            let at = if kept.is_empty() { 0 } else { end as u64 };
-            (kept, at)
+            let kept: Vec<Record> = records.into_iter().filter(|record| record.number > last).collect();
+            let Some(first) = kept.first() else {
+                // One that was not finished is made anew.
+                let length = files[place].as_ref().map(|file| file.metadata().map(|about| about.len()));
+                if length.transpose().map_err(failed)?.is_some_and(|length| length < capacity) {
+                    files[place] = None;
+                }
+                return Ok((kept, 0));
+            };
+            if first.number != after + 1 {
+                return Err(EngineError::Lost { file: NAMES[place], after, first: first.number }.into());
+            }
+            after += kept.len() as u64;
+            let file = files[place].as_ref().ok_or_else(|| failed(io::ErrorKind::NotFound.into()))?;
+            make_durable(file, end).map_err(failed)?;
+            Ok::<_, StoreError>((kept, end as u64))
         };
-        let (older, _) = take(older);
-        let (newer, at) = take(newer);
+        let (older, _) = take(older)?;
+        let (newer, at) = take(newer)?;
         let journals = Self { folder: folder.to_owned(), capacity, files, active, at };
         Ok((journals, [older, newer]))
     }
@@ -295,8 +312,38 @@ mod tests {
             assert_eq!(numbers(&newer), (last + 1..12).collect::<Vec<_>>());
             assert_eq!(journals.at == 0, last >= 11, "what the database has is written over");
         }
-        // Those before it are missing: nothing may be taken over.
-        assert_eq!(Journals::open(folder.path(), 4096, 3).unwrap().1, [vec![], vec![]]);
+        // Those before it were acknowledged and are missing: nothing may be written over.
+        let lost = Journals::open(folder.path(), 4096, 3).unwrap_err();
+        assert_eq!(lost, EngineError::Lost { file: NAMES[0], after: 3, first: 5 }.into());
+    }
+
+    #[test]
+    fn records_that_are_missing_between_the_files_are_told() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut journals = written(folder.path(), 1..4);
+        journals.turn();
+        journals.make().unwrap();
+        journals.append(&encode(4, &batch(4))).unwrap();
+        let path = folder.path().join(NAMES[0]);
+        let mut text = std::fs::read(&path).unwrap();
+        let last = (1..3).map(|number| encode(number, &batch(number)).len()).sum::<usize>();
+        text[last + HEADER] ^= 1;
+        std::fs::write(&path, text).unwrap();
+        let lost = Journals::open(folder.path(), 4096, 0).unwrap_err();
+        assert_eq!(lost, EngineError::Lost { file: NAMES[1], after: 2, first: 4 }.into());
+        // What the database has need not be there.
+        assert_eq!(numbers(&Journals::open(folder.path(), 4096, 3).unwrap().1[1]), [4]);
+    }
+
+    #[test]
+    fn a_file_that_was_not_finished_is_made_anew() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join(NAMES[0]), [0; 100]).unwrap();
+        let (mut journals, _) = Journals::open(folder.path(), 4096, 0).unwrap();
+        assert!(!journals.is_made());
+        journals.make().unwrap();
+        assert_eq!(std::fs::metadata(folder.path().join(NAMES[0])).unwrap().len(), 4096);
+        assert!(Journals::open(folder.path(), 4096, 0).unwrap().0.is_made());
     }
 
     /// A file that is begun again holds records of before behind the new ones, and what a crash left of the last one.
