@@ -6,6 +6,7 @@
 //! many times its size in memory. No error of this module quotes what was read, but for member names that have the
 //! form of the wire's own.
 
+mod canonical;
 mod misfit;
 mod parameters;
 mod strict;
@@ -50,9 +51,22 @@ pub enum JsonError {
 /// [`JsonError::Invalid`] for anything but a single well-formed text within the module's limits.
 pub fn parse(bytes: &[u8]) -> Result<Value, JsonError> {
     let mut reader = serde_json::Deserializer::from_slice(bytes);
-    let value =
-        Node { left: &mut max_nodes(bytes.len()), depth: 0 }.deserialize(&mut reader).map_err(invalid)?;
+    let node = Node { left: &mut max_nodes(bytes.len()), depth: 0, of: Of::Wire };
+    let value = node.deserialize(&mut reader).map_err(invalid)?;
     reader.end().map_err(invalid)?;
+    Ok(value)
+}
+
+/// Reads what another program wrote, for importers: as `serde_json` does (the last of several members of one name, numbers as they are
+/// written, 128 levels), but for the names that `serde_json` itself gives a meaning: by them a text has as many levels as it likes.
+///
+/// # Errors
+/// What `serde_json` says.
+pub fn parse_foreign(text: &str) -> Result<Value, serde_json::Error> {
+    let mut reader = serde_json::Deserializer::from_str(text);
+    let node = Node { left: &mut max_nodes(text.len()), depth: 0, of: Of::Foreign };
+    let value = node.deserialize(&mut reader)?;
+    reader.end()?;
     Ok(value)
 }
 
@@ -99,9 +113,9 @@ pub fn from_parameters<T: DeserializeOwned>(
 /// The RFC 8785 bytes of a value.
 ///
 /// # Errors
-/// [`JsonError::NotCanonical`] when the value holds a number that JSON cannot say.
+/// [`JsonError::NotCanonical`] when the value holds a number that JSON cannot say, or two members of one name.
 pub fn canonical<T: serde::Serialize>(value: &T) -> Result<Vec<u8>, JsonError> {
-    serde_json_canonicalizer::to_vec(value).map_err(|e| JsonError::NotCanonical(e.to_string()))
+    canonical::to_vec(value).map_err(|e| JsonError::NotCanonical(e.to_string()))
 }
 
 /// The same as text.
@@ -116,20 +130,41 @@ fn invalid(error: serde_json::Error) -> JsonError {
     JsonError::Invalid(error.to_string())
 }
 
+/// Whose JSON is read.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Of {
+    /// The wire's.
+    Wire,
+    /// Another program's ([`parse_foreign`]).
+    Foreign,
+}
+
 /// One value, and how deep it stands.
 struct Node<'r> {
     /// How many values may still come.
     left: &'r mut usize,
     depth: usize,
+    of: Of,
+}
+
+impl Of {
+    fn number<E: serde::de::Error>(self, text: &str) -> Result<Value, E> {
+        let read = match self {
+            Self::Wire => number(text).map_err(E::custom),
+            Self::Foreign => text.parse().map_err(E::custom),
+        };
+        read.map(Value::Number)
+    }
 }
 
 impl Node<'_> {
     fn below(&mut self) -> Node<'_> {
-        Node { left: &mut *self.left, depth: self.depth + 1 }
+        Node { left: &mut *self.left, depth: self.depth + 1, of: self.of }
     }
 
     fn check_depth<E: serde::de::Error>(&self) -> Result<(), E> {
-        if self.depth < MAX_DEPTH {
+        // What is foreign has the bound of `serde_json` alone, 128.
+        if self.depth < MAX_DEPTH || self.of == Of::Foreign {
             Ok(())
         } else {
             Err(E::custom(format_args!("nested deeper than {MAX_DEPTH} levels")))
@@ -171,11 +206,11 @@ impl<'de> Visitor<'de> for Node<'_> {
 
     // All other numbers, and these beyond 64 bits, come as objects: see [`Key`].
     fn visit_u64<E: serde::de::Error>(self, value: u64) -> Result<Value, E> {
-        number(&value.to_string()).map(Value::Number).map_err(E::custom)
+        self.of.number(&value.to_string())
     }
 
     fn visit_i64<E: serde::de::Error>(self, value: i64) -> Result<Value, E> {
-        number(&value.to_string()).map(Value::Number).map_err(E::custom)
+        self.of.number(&value.to_string())
     }
 
     fn visit_seq<A: SeqAccess<'de>>(mut self, mut seq: A) -> Result<Value, A::Error> {
@@ -193,7 +228,7 @@ impl<'de> Visitor<'de> for Node<'_> {
             let name = match key {
                 Key::Number => {
                     let text: String = map.next_value()?;
-                    return number(&text).map(Value::Number).map_err(A::Error::custom);
+                    return self.of.number(&text);
                 }
                 Key::Name(name) => name,
             };
@@ -202,7 +237,7 @@ impl<'de> Visitor<'de> for Node<'_> {
             if name.starts_with("$serde_json::") {
                 return Err(A::Error::custom("a member name is reserved"));
             }
-            if members.contains_key(&name) {
+            if self.of == Of::Wire && members.contains_key(&name) {
                 return Err(A::Error::custom(format_args!("duplicate member{}", quoted(&name))));
             }
             members.insert(name, map.next_value_seed(self.below())?);
@@ -379,6 +414,28 @@ mod tests {
         for text in [r#"{"pin":12345678901234567890}"#, "[9007199254740993.0]"] {
             let message = parse(text.as_bytes()).unwrap_err().to_string();
             assert!(message.contains("2^53") && !message.contains("123456") && !message.contains("900719"));
+        }
+    }
+
+    #[test]
+    fn what_is_foreign_is_read_as_it_is_written() {
+        for text in [
+            r#"{"a":1,"b":[12345678901234567890,1.50,-0,1e400],"a":{"":null}}"#,
+            &format!("{}{}", "[".repeat(127), "]".repeat(127)),
+            "\"\\ud83d\\ude00\"",
+        ] {
+            assert_eq!(parse_foreign(text).unwrap(), serde_json::from_str::<Value>(text).unwrap(), "{text}");
+        }
+        for text in [&*format!("{}{}", "[".repeat(129), "]".repeat(129)), "{} {}", "", r#""\ud800""#, "01"] {
+            assert!(parse_foreign(text).is_err() && serde_json::from_str::<Value>(text).is_err(), "{text}");
+        }
+    }
+
+    /// Raw JSON within raw JSON: `serde_json` alone counts its levels anew each time, and a text of some megabytes overflows the stack.
+    #[test]
+    fn a_foreign_text_has_no_more_levels_than_it_shows() {
+        for name in ["$serde_json::private::RawValue", "\\u0024serde_json::private::RawValue"] {
+            assert!(parse_foreign(&format!(r#"[{{"{name}":"[]"}}]"#)).is_err());
         }
     }
 

@@ -8,6 +8,7 @@ mod own;
 
 use super::{Draft, File, Format, Importer, Likeness, Looks, MAX_ID, Reach, Sink, json, skipped, text, time};
 use oap_identity::Timestamp;
+use oap_identity::json::parse_foreign;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -170,7 +171,7 @@ impl Thread<'_> {
         place: &str,
         sink: Sink,
     ) -> ControlFlow<()> {
-        let call = serde_json::from_str::<Value>(&said(&message["content"])).unwrap_or_default();
+        let call = parse_foreign(&said(&message["content"])).unwrap_or_default();
         let content = text(&call, "content").trim();
         if content.is_empty() {
             return sink(skipped(place.to_owned(), "a call of a tool"));

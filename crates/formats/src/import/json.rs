@@ -2,7 +2,7 @@
 
 use super::bounded::Bounded;
 use super::{File, MAX_ELEMENT, Sink, refused};
-use oap_identity::json::max_nodes;
+use oap_identity::json::{max_nodes, parse_foreign};
 use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -81,7 +81,7 @@ fn value(raw: &RawValue) -> Result<Value, ElementError> {
     if nodes(text) > max_nodes(text.len()) {
         return Err(ElementError::ManyValues);
     }
-    Ok(serde_json::from_str(text)?)
+    Ok(parse_foreign(text)?)
 }
 
 /// At least as many as a JSON text has values.

@@ -2,6 +2,7 @@
 
 use super::looks::Shape;
 use super::{File, Format, Importer, Likeness, Looks, MAX_LINE, Sink, refused, table};
+use oap_identity::json::parse_foreign;
 use oap_memory::lines::lines;
 use serde_json::Value;
 use std::ops::ControlFlow;
@@ -23,7 +24,7 @@ fn recognises(looks: &Looks) -> Likeness {
         return Likeness::None;
     }
     let mut lines = start.lines().filter(|line| !line.trim().is_empty());
-    let whole = |line: &str| serde_json::from_str::<Value>(line).is_ok_and(|value| value.is_object());
+    let whole = |line: &str| parse_foreign(line).is_ok_and(|value| value.is_object());
     let mut two =
         || lines.next().is_some_and(whole) && lines.next().is_some_and(|line| line.starts_with('{'));
     Likeness::perhaps(looks.base.ends_with(".jsonl") || looks.base.ends_with(".ndjson") || two())

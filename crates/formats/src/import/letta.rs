@@ -1,6 +1,7 @@
 //! Letta's agent file (`.af`): the first form with one agent, and the second with `agents` and `blocks`.
 
 use super::{Draft, File, Format, Importer, Likeness, Looks, Reach, Sink, json, skipped, text, time};
+use oap_identity::json::parse_foreign;
 use serde_json::{Map, Value, json};
 use std::ops::ControlFlow;
 
@@ -141,7 +142,7 @@ fn calls(message: &Value) -> Vec<(String, Value)> {
             let function = call.get("function").unwrap_or(call);
             let arguments = [&function["arguments"], &function["args"], &function["input"]];
             let arguments = arguments.into_iter().find(|arguments| !arguments.is_null());
-            let read = |text: &str| serde_json::from_str(text).unwrap_or_default();
+            let read = |text: &str| parse_foreign(text).unwrap_or_default();
             let arguments = arguments.map_or(Value::Null, |a| a.as_str().map_or_else(|| a.clone(), read));
             (text(function, "name").to_owned(), arguments)
         })
@@ -157,7 +158,7 @@ fn said(message: &Value) -> String {
         || message["content"].as_str().or_else(|| message["text"].as_str()).unwrap_or_default().to_owned();
     let said = if texts.is_empty() { plain() } else { texts.join("\n") };
     if said.starts_with('{')
-        && let Ok(wrapped) = serde_json::from_str::<Value>(&said)
+        && let Ok(wrapped) = parse_foreign(&said)
         && let Some(kind) = wrapped["type"].as_str()
     {
         // Heartbeats and log-ins are the machine's own.

@@ -1,5 +1,6 @@
 //! Citations within the text: `\u{e200}cite\u{e202}turn0search3\u{e201}` and `【4†source】`.
 
+use oap_identity::json::parse_foreign;
 use serde_json::Value;
 
 /// Most references of a message that are looked at.
@@ -96,7 +97,7 @@ fn inner_link(mark: &str) -> Option<String> {
     match parts.as_slice() {
         ["url", title, url] if url.starts_with("http") => Some(format!("[{title}]({url})")),
         ["url", title, _] => Some((*title).to_owned()),
-        ["entity", said] => serde_json::from_str::<Value>(said).ok()?[1].as_str().map(str::to_owned),
+        ["entity", said] => parse_foreign(said).ok()?[1].as_str().map(str::to_owned),
         _ => None,
     }
 }
