@@ -14,6 +14,7 @@ use oap_gateway::state::owner::{Owner, mark::Admin};
 use oap_gateway::state::schema::{self, HEADS};
 use oap_identity::ItemId;
 use oap_memory::chain::Event;
+use oap_memory::record::Few;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::future::Future;
@@ -106,7 +107,7 @@ async fn what_was_made_from_an_item_meanwhile_follows_it() {
     let derive = async move {
         let write = gateway.commit(move |w| {
             let (slot, mut head) = schema::head(w.tx, made)?;
-            head.derived_from.push(source);
+            head.few = Few::new(vec![source], Vec::new());
             Ok(HEADS.put_in(w.tx, slot, &made, &head)?)
         });
         write.await

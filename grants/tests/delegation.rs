@@ -11,7 +11,7 @@ use oap_grants::verify::{DelegationError, Refused, delegate, live};
 use oap_grants::{Grant, GrantBook, GrantRecord, GrantState, Limits, SignedGrant};
 use oap_identity::{DidDocument, GrantId, Hash, ScopeId, Signer, Timestamp};
 use oap_memory::item::{Confidence, Sensitivity};
-use oap_memory::record::{Head, Meta, Status};
+use oap_memory::record::{Few, Head, Meta, Status};
 use oap_memory::{Filter, Kind};
 use proptest::prelude::*;
 use std::sync::Arc;
@@ -335,8 +335,7 @@ fn heads() -> impl Strategy<Value = Head> {
             meta: Meta::owner(owner().did().clone(), false),
             ended_at: None,
             replaced: [].into(),
-            derived_from: [].into(),
-            people: [].into(),
+            few: Few::default(),
         })
 }
 

@@ -385,7 +385,7 @@ mod tests {
     use oap_identity::random::Seeded;
     use oap_memory::Kind;
     use oap_memory::item::{Confidence, Sensitivity};
-    use oap_memory::record::{Meta, Status};
+    use oap_memory::record::{Few, Meta, Status};
     use serde_json::{Value, json};
 
     fn did(name: &str) -> Did {
@@ -411,8 +411,7 @@ mod tests {
             meta: Meta::owner(did("user"), false),
             ended_at: None,
             replaced: [].into(),
-            derived_from: [].into(),
-            people: [].into(),
+            few: Few::default(),
         }
     }
 

@@ -27,7 +27,7 @@ pub const LIMITS: &[Limit] = &[
         "MAX_WRITTEN",
         MAX_WRITTEN,
         "bytes",
-        "memory for the items that were written out for answers, of all views",
+        "memory for the items that were written out for answers, of all views: 10,000 of some 6 KB",
     ),
     row(
         "slice::MAX_RECENT",

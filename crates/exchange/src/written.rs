@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Memory for written items, of all views together, in bytes.
-pub const MAX_WRITTEN: usize = 32 << 20;
+pub const MAX_WRITTEN: usize = 64 << 20;
 /// What a written item takes beside its text, in bytes, about.
 const BESIDE: usize = 400;
 

@@ -3,7 +3,7 @@
 use crate::commitment::Committed;
 use crate::item::{Body, Confidence, Kind, Sensitivity, closed_enum};
 use oap_identity::{Did, ItemId, ScopeId, Timestamp};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::borrow::Borrow;
 use std::sync::Arc;
 use thin_vec::ThinVec;
@@ -130,7 +130,7 @@ mod as_stored {
 
 /// What selection needs of an item: kept in memory for every item, sealed beside the item's versions.
 ///
-/// One pointer each for what many items have in common, and for lists that are nearly always empty: 152 bytes. In its stored form
+/// One pointer each for what many items have in common, and for lists that are nearly always empty: 144 bytes. In its stored form
 /// [`Meta::private_to`] is left out; who stores it keeps that beside.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "the names say it")]
@@ -164,10 +164,45 @@ pub struct Head {
     pub ended_at: Option<Timestamp>,
     /// Versions that were replaced and whose content is still kept: the number of the link, and when.
     pub replaced: ThinVec<(u32, Timestamp)>,
+    pub few: Few,
+}
+
+/// What few items have, behind one pointer that is null where there is none of it.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Few(Option<Box<(Vec<ItemId>, Vec<String>)>>);
+
+impl Few {
+    /// These.
+    #[must_use]
+    pub fn new(derived_from: Vec<ItemId>, people: Vec<String>) -> Self {
+        let none = derived_from.is_empty() && people.is_empty();
+        Self((!none).then(|| Box::new((derived_from, people))))
+    }
+
     /// The items that it was made from.
-    pub derived_from: ThinVec<ItemId>,
+    #[must_use]
+    pub fn derived_from(&self) -> &[ItemId] {
+        self.0.as_ref().map_or(&[], |few| &few.0)
+    }
+
     /// Of a contact: the names, addresses and numbers that are third-party spans in other items' text.
-    pub people: ThinVec<String>,
+    #[must_use]
+    pub fn people(&self) -> &[String] {
+        self.0.as_ref().map_or(&[], |few| &few.1)
+    }
+}
+
+impl Serialize for Few {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        (self.derived_from(), self.people()).serialize(to)
+    }
+}
+
+impl<'de> Deserialize<'de> for Few {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        <(Vec<ItemId>, Vec<String>)>::deserialize(from)
+            .map(|(derived_from, people)| Self::new(derived_from, people))
+    }
 }
 
 impl Head {
@@ -191,8 +226,7 @@ impl Head {
             meta,
             ended_at: None,
             replaced: ThinVec::new(),
-            derived_from: ThinVec::new(),
-            people: ThinVec::new(),
+            few: Few::default(),
         };
         head.take(body);
         head
@@ -209,8 +243,7 @@ impl Head {
         self.end_of_life = body.end_of_life();
         self.exportable = body.exportable;
         self.sensitivity = body.sensitivity;
-        self.derived_from = body.derived_from.iter().copied().collect();
-        self.people = body.people().into();
+        self.few = Few::new(body.derived_from.clone(), body.people());
     }
 
     /// Makes somebody the author of what it says from now on, the owner or an agent: what is for one agent alone stays that one's in the

@@ -111,7 +111,7 @@ impl Writing<'_, '_> {
 pub(crate) fn sources_last(chosen: &BTreeSet<ItemId>, heads: &Heads) -> Vec<ItemId> {
     let mut made_from: BTreeMap<ItemId, Vec<ItemId>> = BTreeMap::new();
     for head in heads.values() {
-        for source in &head.derived_from {
+        for source in head.few.derived_from() {
             made_from.entry(*source).or_default().push(head.item_id);
         }
     }

@@ -48,7 +48,7 @@ impl ContactNames {
             known.changes
         };
         let heads = heads.peopled();
-        let words = heads.iter().flat_map(|head| &head.people).map(String::as_str);
+        let words = heads.iter().flat_map(|head| head.few.people()).map(String::as_str);
         let made = Arc::new(Contacts { changes, people: Arc::new(People::new(words)) });
         let mut known = self.cached();
         if known.changes == changes {
@@ -65,7 +65,7 @@ impl ContactNames {
             return known;
         }
         let heads = heads.peopled();
-        let all = heads.iter().flat_map(|head| &head.people).chain(words);
+        let all = heads.iter().flat_map(|head| head.few.people()).chain(words);
         Arc::new(Contacts { changes: known.changes, people: Arc::new(People::new(all.map(String::as_str))) })
     }
 

@@ -38,7 +38,7 @@ mod tests {
     use super::*;
     use oap_identity::{ItemId, Timestamp};
     use oap_memory::item::{Body, Defaults, Sensitivity};
-    use oap_memory::record::{Meta, Visibility};
+    use oap_memory::record::{Few, Meta, Visibility};
     use oap_store::Compact;
     use serde_json::json;
 
@@ -51,7 +51,11 @@ mod tests {
         let body = Body::parse(&item, &Defaults { principal: &owner, scope: &scope, now }).unwrap();
         let meta = Meta { visibility: Visibility::Private, ..Meta::owner(agent.clone(), false) };
         let mut head = Head::new(ItemId::from_bytes([0; 16]), &body, meta);
+        head.few = Few::new(vec![ItemId::from_bytes([7; 16])], vec!["Ada".to_owned()]);
         let former = Compact::encode(&head).unwrap().into_owned();
+        // As two lists, one after the other.
+        let id = postcard::to_stdvec(&ItemId::from_bytes([7; 16])).unwrap();
+        assert!(former.ends_with(&[&[1], id.as_slice(), b"\x01\x03Ada"].concat()));
         assert_eq!(HeadRow::encode(&head).unwrap(), former);
         assert_eq!(HeadRow::decode(former).unwrap(), head);
 

@@ -146,7 +146,7 @@ impl Kept {
             }
             self.shared.release(&before);
         }
-        if head.people.is_empty() {
+        if head.few.people().is_empty() {
             self.peopled.remove(&head.item_id);
         } else {
             self.peopled.insert(head.item_id);
@@ -321,10 +321,10 @@ mod tests {
         Head::new(ItemId::from_bytes([n; 16]), &body, Meta::owner(principal.clone(), false))
     }
 
-    /// 128 bytes more were 128 MB for a million items.
+    /// With its two counts a head fills one of the allocator's sizes, 160 bytes: the next is 192, 32 MB more of a million items.
     #[test]
     fn a_head_is_small() {
-        assert!(size_of::<Head>() <= 160, "{}", size_of::<Head>());
+        assert!(2 * size_of::<usize>() + size_of::<Head>() <= 160, "{}", size_of::<Head>());
     }
 
     #[test]

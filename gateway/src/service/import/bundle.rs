@@ -318,7 +318,7 @@ impl Writing<'_, '_> {
             let slot = self.tx.new_slot()?;
             VERSIONS.put_encoded_in(self.tx, slot, &(item, seq), version)?;
         }
-        self.contacts_changed |= !head.people.is_empty() || !held.is_empty();
+        self.contacts_changed |= !head.few.people().is_empty() || !held.is_empty();
         let mut draft = self.item_draft(Event::Migrate, item, arrived.migrated.commitment);
         draft.more.insert("bundle_id".to_owned(), json!(bundle_id));
         draft.more.insert("from".to_owned(), json!(from));

@@ -36,7 +36,7 @@ impl Writing<'_, '_> {
     pub(crate) fn store_capture_as(&mut self, prepared: Prepared, record: Meta) -> Result<Written, Error> {
         self.still_prepared(&prepared)?;
         let head = Head::new(prepared.link.item_id, &prepared.body, record);
-        self.contacts_changed |= !head.people.is_empty();
+        self.contacts_changed |= !head.few.people().is_empty();
         self.store_prepared(head, None, prepared)
     }
 
@@ -74,9 +74,9 @@ impl Writing<'_, '_> {
             _ => {}
         }
         let seq = prepared.link.seq;
-        let people = std::mem::take(&mut head.people);
+        let before = std::mem::take(&mut head.few);
         head.take(&prepared.body);
-        self.contacts_changed |= head.people != people;
+        self.contacts_changed |= head.few.people() != before.people();
         head.replaced.push((head.version_seq, self.now));
         AUTHORS.put(self.tx, &(head.item_id, head.version_seq), &head.meta.author)?;
         head.seq = seq;
@@ -355,7 +355,7 @@ impl Writing<'_, '_> {
         self.drop_edges(item)?;
         self.drop_answer(item)?;
         self.ended.items.push(item);
-        self.contacts_changed |= !head.people.is_empty();
+        self.contacts_changed |= !head.few.people().is_empty();
         self.announce(item, None);
         Ok(written)
     }

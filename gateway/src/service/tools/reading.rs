@@ -93,7 +93,7 @@ impl Looking<'_> {
             .collect();
         let (corrections, more_corrections) = self.corrections(&head, None)?;
         let derived_from =
-            head.derived_from.iter().copied().filter(|origin| self.is_there(*origin)).collect();
+            head.few.derived_from().iter().copied().filter(|origin| self.is_there(*origin)).collect();
         let more = more_links || more_to_link || more_corrections;
         let (retracted_at, as_of) = (head.ended_at, None);
         let reason = match head.status {

@@ -344,8 +344,9 @@ impl Looking<'_> {
             .map(|link| Step { seq: link.seq, event: link.event, at: link.at, commitment: link.commitment })
             .collect();
         let (corrections, more_corrections) = self.corrections(&now, Some(said.seen.head.version_seq))?;
+        let few = &said.seen.head.few;
         let derived_from =
-            said.seen.head.derived_from.iter().copied().filter(|origin| self.is_there(*origin)).collect();
+            few.derived_from().iter().copied().filter(|origin| self.is_there(*origin)).collect();
         let explained = Explained {
             fact,
             retracted_at: said.retracted_at,
