@@ -129,6 +129,11 @@ impl Opened {
         Ok(table)
     }
 
+    /// What was read, where its pages cannot have been written over before: asked once it was copied.
+    fn still<T>(&self, read: T) -> Result<T, StoreError> {
+        if self.superseded.load(Ordering::Acquire) { Err(EngineError::Superseded.into()) } else { Ok(read) }
+    }
+
     fn set_current(&self, current: Current) {
         *self.current.write().unwrap_or_else(PoisonError::into_inner) = current;
     }
@@ -197,11 +202,11 @@ impl Base {
         if !opened.trouble.full.load(Ordering::Acquire) || opened.trouble.other.load(Ordering::Acquire) {
             return Err(error);
         }
-        // What was there before is there: open it, and let go of the one that takes no more.
+        // What was there before is there: open it, and let go of the one that takes no more. Whoever reads waits for that.
         let missing = self.space.missing(PER_BATCH)?.max(1);
+        let mut open = self.open.write().unwrap_or_else(PoisonError::into_inner);
         opened.superseded.store(true, Ordering::Release);
-        let anew = Opened::open(&self.path, &self.space)?;
-        *self.open.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(anew);
+        *open = Arc::new(Opened::open(&self.path, &self.space)?);
         Err(StoreError::Full { missing })
     }
 
@@ -210,10 +215,19 @@ impl Base {
     /// # Errors
     /// [`StoreError::Engine`].
     pub(super) fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
-        Ok(self.opened().current()?.get(key).map_err(failed)?.map(|value| value.value().to_vec()))
+        let read = |opened: &Opened| {
+            let value = opened.current()?.get(key).map_err(failed)?.map(|value| value.value().to_vec());
+            opened.still(value)
+        };
+        // What was opened anew meanwhile is read anew, once.
+        match read(&self.opened()) {
+            Err(StoreError::Engine(EngineError::Superseded)) => read(&self.opened()),
+            value => value,
+        }
     }
 
-    /// As [`crate::Engine::scan`]. What is committed after it was called is not in it.
+    /// As [`crate::Engine::scan`]. What is committed after it was called is not in it; where the database is opened anew meanwhile, it ends
+    /// with [`EngineError::Superseded`].
     pub(super) fn scan<'a>(&self, prefix: &[u8], from: &[u8], descending: bool) -> Pairs<'a> {
         let opened = self.opened();
         let range = opened.table().and_then(|table| {
@@ -237,10 +251,7 @@ impl Base {
             pair.as_ref().map_or(true, |(key, _)| key.starts_with(&prefix))
         };
         // The database goes with the iterator: it must not close while it is read.
-        let read = move |pair: Result<_, StorageError>| {
-            let _ = &opened;
-            pair.map(owned).map_err(failed)
-        };
+        let read = move |pair: Result<_, StorageError>| opened.still(pair.map(owned))?.map_err(failed);
         if descending {
             Box::new(range.rev().map(read).take_while(begins))
         } else {
@@ -258,11 +269,7 @@ impl Base {
         let pairs = opened.table()?.range_owned::<&[u8]>(..).map_err(failed)?;
         Ok(Box::new(pairs.map(move |pair| {
             let pair = pair.map(|(key, value)| (key.value().to_vec(), value.value().to_vec()));
-            // Asked once the pair was read: what was read before it is superseded is whole.
-            if opened.superseded.load(Ordering::Acquire) {
-                return Err(EngineError::Superseded.into());
-            }
-            pair.map_err(failed)
+            opened.still(pair)?.map_err(failed)
         })))
     }
 }
@@ -272,15 +279,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_snapshot_says_so_once_its_pages_may_be_written_over() {
+    fn who_reads_is_told_once_pages_may_be_written_over() {
         let folder = tempfile::tempdir().unwrap();
         let base = Base::open(folder.path().join("database"), Space::endless()).unwrap();
         let keys = [[0], [1], [2]];
         base.write(keys.iter().map(|key| (key.as_slice(), Some(key.as_slice()))), 1).unwrap();
+        let superseded = || Some(Err(EngineError::Superseded.into()));
         let mut snapshot = base.snapshot().unwrap();
+        let (mut up, mut down) = (base.scan(&[], &[], false), base.scan(&[], &[9], true));
         assert_eq!(snapshot.next(), Some(Ok((vec![0], vec![0]))));
+        assert_eq!((up.next(), down.next()), (Some(Ok((vec![0], vec![0]))), Some(Ok((vec![2], vec![2])))));
+        assert_eq!(base.get(&[1]), Ok(Some(vec![1])));
         // As after a disk that was full.
         base.opened().superseded.store(true, Ordering::Release);
-        assert_eq!(snapshot.next(), Some(Err(EngineError::Superseded.into())));
+        assert_eq!((snapshot.next(), up.next(), down.next()), (superseded(), superseded(), superseded()));
+        // One that was not opened anew is read no more.
+        assert_eq!(base.get(&[1]), Err(EngineError::Superseded.into()));
     }
 }
