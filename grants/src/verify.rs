@@ -90,7 +90,9 @@ pub enum Unauthenticated {
     #[error(transparent)]
     Dpop(#[from] DpopError),
     /// A bound token without its proof, or a proof with a token that is not bound.
-    #[error("the token is bound to a key: send it as \"Authorization: DPoP\" with a proof")]
+    #[error(
+        "send a token that is bound to a key as \"Authorization: DPoP\" with a proof, and one that is bound to none as \"Bearer\" without"
+    )]
     Scheme,
 }
 

@@ -9,10 +9,8 @@ use ulid::Ulid;
 
 /// The text is not the identifier that was expected.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("expected \"{prefix}\" and a ULID of 26 Crockford characters")]
-pub struct IdError {
-    prefix: &'static str,
-}
+#[error("expected {0}")]
+pub struct IdError(&'static str);
 
 fn crockford(c: u8) -> bool {
     matches!(c, b'0'..=b'9' | b'A'..=b'H' | b'J' | b'K' | b'M' | b'N' | b'P'..=b'T' | b'V'..=b'Z')
@@ -77,7 +75,7 @@ macro_rules! identifier {
                     $(.or_else(|| text.strip_prefix($alias)))?
                     .and_then(ulid)
                     .map(Self)
-                    .ok_or(IdError { prefix: $prefix })
+                    .ok_or(IdError(concat!("\"", $prefix, "\" and a ULID of 26 Crockford characters")))
             }
         }
 
@@ -194,7 +192,7 @@ impl FromStr for RequestId {
         if text.len() == 26 && text.bytes().all(crockford) {
             Ok(Self(text.to_owned()))
         } else {
-            Err(IdError { prefix: "" })
+            Err(IdError("26 characters of Crockford's alphabet"))
         }
     }
 }
