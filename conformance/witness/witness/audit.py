@@ -50,7 +50,8 @@ def of_grantee(house: House, grant: Grant, query: str) -> dict[str, Any]:
     if {"chain", "from", "principal_did"} & set(asked):
         refuse("policy_block", "the owner's alone")
     if not house.windows.take("audit", grant.line[0].hash, MAX_AUDITS, house.clock.now()):
-        refuse("rate_limited", "too many questions of the log")
+        after = house.windows.room("audit", grant.line[0].hash, MAX_AUDITS, house.clock.now())
+        refuse("rate_limited", "too many questions of the log", after)
     newest = house.ledger.newest[: -_LOOKED_AT - 1 : -1]
     own = [one for one in newest if one["agent_did"] == grant.grantee and _fits(one, asked)]
     if grant.bearer:
