@@ -349,7 +349,9 @@ fn refusal(status: u16, code: &str) -> Reply {
         ("x-content-type-options", "nosniff"),
         ("cache-control", "no-store"),
     ];
-    let headers = headers.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
+    let again = (status == 429).then_some(("retry-after", "60"));
+    let headers = headers.into_iter().chain(again);
+    let headers = headers.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
     let body = json!({"error": code, "message": "later", "request_id": "01J9V8B7H1ZK4D2A0M9R8F0KQX"});
     Reply { status, headers, bytes: body.to_string().into_bytes() }
 }
@@ -572,6 +574,7 @@ async fn a_command_that_there_need_not_be_is_not_covered() {
         ("profile", "own-profiles", None),
         ("sanctions", "sanctions", None),
         ("audit", "owners-log", Some("ST-02")),
+        ("audit", "whole-chain", Some("CO-23")),
         ("lockdown", "lockdown", Some("CO-30")),
     ] {
         let world = probed(3, oap_gateway::Config::default(), equipment()).await;

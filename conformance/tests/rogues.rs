@@ -11,7 +11,7 @@ mod support;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use common::*;
-use oap_conformance::probe::{self, Limits, Outcome, Reply};
+use oap_conformance::probe::{self, Limits, Outcome, Reply, SetupError};
 use oap_identity::random::Seeded;
 use oap_identity::{Hash, Random, Timestamp};
 use serde_json::{Value, json};
@@ -393,6 +393,10 @@ fn rogues() -> Vec<Rogue> {
             answered: |_, r, reply| at("/oap/memory/query", r, reply, |body| {
                 body["receipt"]["previous_receipt_hash"] = json!(Hash::of(b"the same"));
             }), ..HONEST },
+        Rogue { name: "has no heads", meant: "whole-chain",
+            done: |done| logged(done, |receipts| receipts.retain(|receipt| receipt["action_id"] != "memory.chain_head")), ..HONEST },
+        Rogue { name: "records no deletion", meant: "whole-chain",
+            done: |done| logged(done, |receipts| receipts.retain(|receipt| receipt["type"] != "deletion")), ..HONEST },
         Rogue { name: "answers without a receipt", meant: POSSESSION,
             answered: |_, r, reply| at("/oap/memory/query", r, reply, |body| body["receipt"] = Value::Null), ..HONEST },
         Rogue { name: "signs the receipt of another answer", meant: POSSESSION,
@@ -663,6 +667,19 @@ fn rogues() -> Vec<Rogue> {
     ];
     rogues.extend(among_gateways::rogues());
     rogues
+}
+
+/// What the owner is told of the log, with other receipts.
+fn logged(
+    done: Result<Value, SetupError>,
+    change: impl FnOnce(&mut Vec<Value>),
+) -> Result<Value, SetupError> {
+    done.map(|mut said| {
+        if let Some(receipts) = said["receipts"].as_array_mut() {
+            change(receipts);
+        }
+        said
+    })
 }
 
 /// A command that corrects nothing but what an item says.

@@ -26,8 +26,10 @@ pub struct Disclosed {
     grantees: BTreeMap<String, u64>,
     /// By cursor, as it came.
     pub(super) cursors: BTreeMap<String, Walk>,
-    /// The receipts of the answers.
+    /// The receipts of answers and exchanges: their ids, and what is known of them.
     pub(super) receipts: Vec<Value>,
+    /// The same of exports and vectors, whose ids are told to nobody.
+    pub(super) unnamed: Vec<Value>,
 }
 
 /// What was answered up to a cursor.
@@ -70,16 +72,35 @@ impl Disclosed {
         }
     }
 
+    /// Notes the receipt that the exchange of a grant named.
+    pub fn exchanged(&mut self, model: &Model, grant_id: &str, receipt_id: &str) {
+        let mut receipt = known(&model.chain(grant_id), "memory.exchange");
+        receipt["receipt_id"] = json!(receipt_id);
+        self.receipts.push(receipt);
+    }
+
     /// Notes the lines of an export under a grant, as they came.
     pub fn exported(&mut self, model: &Model, grant_id: &str, lines: &[Value]) {
+        let chain = model.chain(grant_id);
         let items: Vec<Value> =
             lines.iter().filter(|line| line["type"] == "item").map(|line| line["item"].clone()).collect();
-        self.note(&model.chain(grant_id), &items);
+        self.note(&chain, &items);
+        let mut receipt = known(&chain, "memory.export");
+        receipt["output_hash"] = lines.last().map_or(Value::Null, |trailer| trailer["hash"].clone());
+        // Without items it has no tags (bytes 6.1).
+        if !items.is_empty() {
+            receipt["provenance_tags_out"] = items.iter().map(tag).collect();
+        }
+        self.unnamed.push(receipt);
     }
 
     /// Notes the vector of an item that was given under a grant: it costs what an answer with that item does.
-    pub fn given(&mut self, model: &Model, grant_id: &str, item_id: &str) {
-        self.note(&model.chain(grant_id), &[json!({"item_id": item_id})]);
+    pub fn given(&mut self, model: &Model, grant_id: &str, item_id: &str, vector: &[u8]) {
+        let chain = model.chain(grant_id);
+        self.note(&chain, &[json!({"item_id": item_id})]);
+        let mut receipt = known(&chain, "memory.vector");
+        receipt["output_hash"] = json!(Hash::of(vector));
+        self.unnamed.push(receipt);
     }
 
     fn note(&mut self, chain: &[&Grant], items: &[Value]) {
@@ -133,4 +154,17 @@ const fn cost(got: usize) -> u64 {
 
 fn id(item: &Value) -> Option<String> {
     item["item_id"].as_str().map(str::to_owned)
+}
+
+/// How a receipt names an item that was shown: with the commitment in force.
+pub(super) fn tag(item: &Value) -> Value {
+    let links = item["integrity"]["chain"].as_array();
+    let last = links.and_then(|chain| chain.last()).and_then(|link| link["commitment"].as_str());
+    json!(format!("{}@{}", item["item_id"].as_str().unwrap_or_default(), last.unwrap_or_default()))
+}
+
+/// What is known of the receipt of something that was done under the first grant of a chain.
+fn known(chain: &[&Grant], action: &str) -> Value {
+    let (agent, id) = chain.first().map(|grant| (&grant.grantee, &grant.id)).unzip();
+    json!({"action_id": action, "agent_did": agent, "policy_decisions": [{"consumed_grant_id": id}]})
 }

@@ -143,6 +143,8 @@ pub struct ExpectedAudit {
     pub since: Option<Timestamp>,
     /// Receipts that must be in it, by their ids, unless it is full.
     pub must: BTreeSet<String>,
+    /// Receipts that must be in it, each by its action, its `output_hash` and, where they are known, its tags; unless it is full.
+    pub unnamed: Vec<Value>,
     /// Ids of grants that may be named; `None`: any.
     pub grants: Option<BTreeSet<String>>,
     /// Ids of items that may be named; `None`: any.

@@ -33,6 +33,8 @@ pub(super) fn deviations(declared: &Declared, request: &Request, reply: &Reply) 
     let media = header("content-type").split(';').next().unwrap_or_default().trim();
     let wanted: &[&str] = match reply.status {
         400.. => &JSON,
+        // It has no body.
+        304 => &[],
         _ if path == declared.at(Place::Export) => &["application/jsonl"],
         _ if path == declared.at(Place::Status) => &["application/statuslist+jwt"],
         _ if path.starts_with("/oap/memory/subscribe/") && path.ends_with("/events") => {
@@ -50,7 +52,9 @@ pub(super) fn deviations(declared: &Declared, request: &Request, reply: &Reply) 
     if header("x-content-type-options") != "nosniff" {
         wrong.push("no X-Content-Type-Options: nosniff".to_owned());
     }
-    if cache != "no-store" && !(well_known && cache == "max-age=60") {
+    // A refusal may end at any moment: nobody keeps it.
+    let may_be_kept = well_known && reply.status < 400;
+    if cache != "no-store" && !(may_be_kept && cache == "max-age=60") {
         wrong.push(format!("Cache-Control is {cache:?}"));
     }
     if !wanted.is_empty() && !wanted.contains(&media) {
@@ -58,8 +62,9 @@ pub(super) fn deviations(declared: &Declared, request: &Request, reply: &Reply) 
     }
     // It may stand beside another one.
     let mut challenges = reply.headers.iter().filter(|(name, _)| name == "www-authenticate");
-    if reply.status == 401 && !challenges.any(|(_, challenge)| challenge.starts_with("DPoP ")) {
-        wrong.push("no WWW-Authenticate: DPoP".to_owned());
+    let names = |challenge: &str| challenge.starts_with("DPoP ") && challenge.contains(r#"algs="EdDSA""#);
+    if reply.status == 401 && !challenges.any(|(_, challenge)| names(challenge)) {
+        wrong.push(r#"no WWW-Authenticate: DPoP algs="EdDSA""#.to_owned());
     }
     if reply.header("dpop-nonce").is_some() {
         wrong.push("a DPoP-Nonce, which nobody asks for".to_owned());
@@ -99,6 +104,9 @@ fn refusal(request: &Request, reply: &Reply) -> Vec<String> {
         members.iter().filter(lacks).map(|member| format!("the body has no {}", &member[1..])).collect();
     let code = if enveloped { &body["error"]["code"] } else { &body["error"] };
     let code = code.as_str().unwrap_or_default();
+    if code == "rate_limited" && reply.retry_after().is_none() {
+        wrong.push("no Retry-After in whole seconds".to_owned());
+    }
     let known = CODES.iter().find(|(status, _)| *status == reply.status);
     if known.is_none_or(|(_, codes)| !codes.contains(&code)) {
         wrong.push(format!("the code is {code:?}"));
@@ -145,6 +153,21 @@ mod tests {
         assert_eq!(of(&ask, &reply(401, &GOOD, refused)), 1);
         assert_eq!(of(&ask, &reply(403, &GOOD, refused)), 1);
         assert_eq!(of(&ask, &reply(405, &GOOD, "{}")), 5);
+        let limited = r#"{"error":"rate_limited","message":"","request_id":"x"}"#;
+        assert_eq!(of(&ask, &reply(429, &GOOD, limited)), 1);
+        let waits = [GOOD[0], GOOD[1], GOOD[2], ("retry-after", "7")];
+        assert_eq!(of(&ask, &reply(429, &waits, limited)), 0);
+        for (algorithms, lacks) in [("EdDSA", 0), ("RS256", 1)] {
+            let challenge = format!("DPoP algs=\"{algorithms}\"");
+            let headers = [GOOD[0], GOOD[1], GOOD[2], ("www-authenticate", challenge.as_str())];
+            assert_eq!(of(&ask, &reply(401, &headers, refused)), lacks, "{algorithms}");
+        }
+        let published = Request { path: "/.well-known/did.json".to_owned(), ..ask.clone() };
+        let kept = [GOOD[0], ("cache-control", "max-age=60")];
+        assert_eq!(of(&published, &reply(304, &kept, "")), 0);
+        let kept = [kept[0], kept[1], GOOD[2]];
+        let missing = r#"{"error":"not_found","message":"","request_id":"x"}"#;
+        assert_eq!(of(&published, &reply(404, &kept, missing)), 1);
         let named = Request { headers: vec![("OAP-Request-Id".to_owned(), "y".to_owned())], ..ask.clone() };
         assert_eq!(
             of(&named, &reply(404, &GOOD, r#"{"error":"not_found","message":"","request_id":"x"}"#)),

@@ -126,7 +126,7 @@ pub trait Wire: Send + Sync {
 /// | `consent` | `grant_id` | |
 /// | `profile` | `profile`: a document of protocol section 7, which grants can name from now on | |
 /// | `sanctions` | `list`; `named`: DIDs, or null where it is not at hand; from the next context on | |
-/// | `audit` | `asked`: the parameters of the owner's log by their names | `receipts` |
+/// | `audit` | `asked`: the parameters of the owner's log by their names; `chain` names a scope | `receipts` |
 /// | `lockdown`, `unlock` | | only where [`Setup::may_lock_down`] |
 ///
 /// An owner's side need not have the last five: where one of them is refused, what is looked at by it is not covered.

@@ -77,6 +77,9 @@ class Answers(Case):
         self.grantee.items()
         entries = [r for r in self.served.house.ledger._by_id.values() if r["tool_did"]]
         check_chain(entries, Documents())
+        asked = {"chain": "personal", "from": 0, "limit": 1000}
+        self.assertEqual(self.served.owner("audit", asked=asked)["receipts"], entries)
+        self.assertEqual(self.served.owner("audit", asked={**asked, "from": 2, "limit": 3})["receipts"], entries[2:5])
 
     def test_a_contact_at_each_level(self) -> None:
         self.capture({"kind": "fact", "content": {"structured": CONTACT}, "labels": ["x"]}, fact("Annemarie called"))
@@ -311,7 +314,22 @@ class Others(Case):
         self.assertEqual(self.served.ask("POST", "/oap/memory/grant", b" " * 131073)[0], 413)
         status, said, headers = self.served.ask("POST", "/oap/memory/query", {})
         self.assertEqual(headers["WWW-Authenticate"], 'DPoP algs="EdDSA"')
-        self.assertEqual(self.served.ask("GET", "/.well-known/oap-memory.json")[2]["Cache-Control"], "max-age=60")
+        headers = self.served.ask("GET", "/.well-known/oap-memory.json")[2]
+        self.assertEqual(headers["Cache-Control"], "max-age=60")
+        tag = {"If-None-Match": headers["ETag"]}
+        self.assertEqual(self.served.ask("GET", "/.well-known/oap-memory.json", headers=tag)[0], 304)
+        self.assertEqual(self.served.ask("GET", "/.well-known/did.json", headers=tag)[0], 200)
+
+    def test_who_asks_too_often_is_told_when_to_ask_again(self) -> None:
+        self.capture(fact("one"))
+        self.begin()
+        answers = [self.grantee.ask("GET", "/oap/audit?limit=1")[0] for _ in range(61)]
+        self.assertEqual(set(answers[:60]), {200})
+        self.assertEqual(answers[60], 429)
+        windows = self.served.house.windows
+        windows.take("x", "", 2, 1_000)
+        windows.take("x", "", 2, 3_500)
+        self.assertEqual([windows.room("x", "", 2, at) for at in (3_500, 60_999, 61_000)], [58, 1, 0])
 
 
 class Keys(Case):

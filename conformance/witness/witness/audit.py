@@ -25,6 +25,7 @@ def _asked(query: str) -> dict[str, str]:
         need(len(asked.get(name, "").encode()) <= 512, name, "at most 512 bytes")
     for name, prefix in (("grant_id", "mgr_"), ("item_id", "mem_")):
         need(name not in asked or is_id(prefix, asked[name]), name, f"{prefix} and a ULID")
+    need(asked.get("from", "0").isascii() and asked.get("from", "0").isdecimal(), "from", "a number")
     if "since" in asked:
         read_time(asked["since"])
     return asked
@@ -49,7 +50,8 @@ def of_grantee(house: House, grant: Grant, query: str) -> dict[str, Any]:
     if {"chain", "from", "principal_did"} & set(asked):
         refuse("policy_block", "the owner's alone")
     if not house.windows.take("audit", grant.line[0].hash, MAX_AUDITS, house.clock.now()):
-        refuse("rate_limited", "too many questions of the log")
+        after = house.windows.room("audit", grant.line[0].hash, MAX_AUDITS, house.clock.now())
+        refuse("rate_limited", "too many questions of the log", after)
     newest = house.ledger.newest[: -_LOOKED_AT - 1 : -1]
     own = [one for one in newest if one["agent_did"] == grant.grantee and _fits(one, asked)]
     if grant.bearer:
@@ -59,9 +61,13 @@ def of_grantee(house: House, grant: Grant, query: str) -> dict[str, Any]:
 
 
 def of_owner(house: House, asked: Any) -> dict[str, Any]:
-    """Everything, newest first."""
+    """Everything, newest first; or the chain of a scope in its order, heads included."""
     need(isinstance(asked, dict) and all(isinstance(one, (str, int)) for one in asked.values()), "asked", "parameters")
     said = _asked(urlencode(asked))
+    if "chain" in said:
+        need("from" in said, "from", "with chain")
+        entries = house.ledger.chains.get(house.shelf.chain_of(said["chain"]), [])
+        return {"receipts": entries[int(said["from"]) :][: int(said.get("limit", 100))]}
     found = [one for one in reversed(house.ledger.newest) if _fits(one, said)]
     return {"receipts": found[: int(said.get("limit", 100))]}
 

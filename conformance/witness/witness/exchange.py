@@ -70,7 +70,8 @@ def exchange(house: House, body: Any, address: str) -> dict[str, Any]:
     try:
         x = check_proof(body["proof"], house.documents, grant.grantee, address, grant.hash, now // 1000)
         if not house.windows.take("exchange", grant.line[0].hash, MAX_EXCHANGES, now):
-            refuse("rate_limited", "too many exchanges of this grant")
+            after = house.windows.room("exchange", grant.line[0].hash, MAX_EXCHANGES, now)
+            refuse("rate_limited", "too many exchanges of this grant", after)
         house.used.take(grant.grantee, proof_name(body["proof"]), now // 1000)
     except Malformed as error:
         raise Invalid("the proof does not hold") from error

@@ -42,13 +42,14 @@ PLACES = 131_072
 class Refused(Exception):
     """An answer that says no, with the codes of section 1. Its message never holds what was sent."""
 
-    def __init__(self, code: str, message: str, status: int = 0) -> None:
+    def __init__(self, code: str, message: str, status: int = 0, after: int = 0) -> None:
         super().__init__(message)
-        self.code, self.message, self.status = code, message, status or STATUS[code]
+        self.code, self.message, self.status, self.after = code, message, status or STATUS[code], after
 
 
-def refuse(code: str, message: str) -> NoReturn:
-    raise Refused(code, message)
+def refuse(code: str, message: str, after: int = 0) -> NoReturn:
+    """`after` so many seconds it may be asked again."""
+    raise Refused(code, message, after=after)
 
 
 class Windows:
@@ -72,6 +73,11 @@ class Windows:
             return False
         self.add(what, whose, now)
         return True
+
+    def room(self, what: str, whose: str, most: int, now: int) -> int:
+        """In how many whole seconds there is room again."""
+        over = self.count(what, whose, now) - most
+        return 0 if over < 0 else -((now - 60_000 - self._at[(what, whose)][over]) // 1000)
 
 
 class House:

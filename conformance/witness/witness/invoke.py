@@ -104,7 +104,8 @@ def describe(house: House, body: dict[str, Any]) -> dict[str, Any]:
     need(body["input"] in ({}, None), "input", "empty")
     agent = caller_of(house, body)
     if not house.windows.take("describe", "", MAX_ANONYMOUS, house.clock.now()):
-        refuse("rate_limited", "too many anonymous calls")
+        after = house.windows.room("describe", "", MAX_ANONYMOUS, house.clock.now())
+        refuse("rate_limited", "too many anonymous calls", after)
     output = declared(house)
     receipt = house.ledger.write(
         ANONYMOUS,

@@ -1,6 +1,6 @@
 """Receipts in chains, each followed by its head (docs/protocol.md section 8, docs/bytes.md section 6)."""
 
-from collections import deque
+from collections import defaultdict, deque
 from typing import Any
 
 from .canon import jcs, sha256
@@ -30,6 +30,7 @@ class Ledger:
         self._signer, self._clock = signer, clock
         self._tips: dict[str, tuple[str, int]] = {}
         self._by_id: dict[str, dict[str, Any]] = {}
+        self.chains: defaultdict[str, list[dict[str, Any]]] = defaultdict(list)  # with their heads
         self.newest: list[dict[str, Any]] = []
         self.anonymous: deque[dict[str, Any]] = deque(maxlen=100)
 
@@ -61,6 +62,7 @@ class Ledger:
         receipt["signatures"] = [{"by": self._signer.kid, "alg": "EdDSA", "value": value}]
         self._tips[chain] = (sha256(signed), length + 1)
         self._by_id[receipt["receipt_id"]] = receipt
+        self.chains[chain].append(receipt)
         return receipt
 
     def _head(self, chain: str) -> None:

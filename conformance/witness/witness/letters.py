@@ -112,7 +112,7 @@ def take(house: House, letter: Any) -> bytes:
         # One text for all: that there is no document is told to nobody.
         raise Invalid("the sender is not proved") from None
     if not house.windows.take("letter", letter["from"], MAX_LETTERS, now):
-        refuse("rate_limited", "too many letters")
+        refuse("rate_limited", "too many letters", house.windows.room("letter", letter["from"], MAX_LETTERS, now))
     said, whole = sha256(jcs([letter["type"], letter["body"]])), sha256(jcs(letter))
     heard = house.heard.setdefault((letter["from"], letter["id"]), {"of": said, "replies": {}})
     if whole in heard["replies"]:

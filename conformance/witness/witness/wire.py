@@ -9,7 +9,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from . import answer, audit, exchange, invoke, letters, published
-from .canon import Malformed, jcs, read
+from .canon import Malformed, jcs, read, sha256
 from .grants import Grant
 from .house import MAX_FAILED, House, Refused, refuse
 from .keys import Documents, Invalid
@@ -103,7 +103,7 @@ class Gateway:
             raise Invalid("the token is for no grant here")
         root = grant.line[0].hash
         if house.windows.count("failed", root, now) >= MAX_FAILED:
-            refuse("rate_limited", "too many failed requests")
+            refuse("rate_limited", "too many failed requests", house.windows.room("failed", root, MAX_FAILED, now))
         e.failed = lambda: house.windows.add("failed", root, house.clock.now())
         if proof:
             house.used.take("dpop", proof, now // 1000)
@@ -173,7 +173,7 @@ class Exchange:
         self.address = handler.server.gateway.house.origin + self.path
         given = handler.headers.get("OAP-Request-Id")
         self.request_id = given if is_request_id(given) else ulid(handler.server.gateway.house.clock.now())
-        self.max_age, self.allow = 0, ""
+        self.max_age, self.allow, self.after = 0, "", 0
         self.failed: Callable[[], None] = lambda: None
         self.envelope: Any = None
 
@@ -261,6 +261,7 @@ class Handler(BaseHTTPRequestHandler):
             data, media = gateway.reply(e)
         except Refused as refused:
             e.failed()
+            e.after = refused.after
             status, data, media = refused.status, self._error(e, refused.code, refused.message), _OAP
         except Malformed as error:
             e.failed()
@@ -281,15 +282,23 @@ class Handler(BaseHTTPRequestHandler):
     def _send(self, e: Exchange, status: int, data: bytes, media: str) -> None:
         if not self._taken:
             self._drain()
+        tag = f'"{sha256(data)}"' if e.max_age and status == 200 else ""
+        if tag and any(one.strip() in (tag, "*") for value in e.all("If-None-Match") for one in value.split(",")):
+            status, data = 304, b""
         self.send_response_only(status)
-        self.send_header("Content-Type", media)
-        self.send_header("Content-Length", str(len(data)))
+        if status != 304:
+            self.send_header("Content-Type", media)
+            self.send_header("Content-Length", str(len(data)))
         self.send_header("X-Content-Type-Options", "nosniff")
-        self.send_header("Cache-Control", f"max-age={e.max_age}" if e.max_age and status == 200 else "no-store")
+        self.send_header("Cache-Control", f"max-age={e.max_age}" if e.max_age and status < 400 else "no-store")
+        if tag:
+            self.send_header("ETag", tag)
         if status == 401:
             self.send_header("WWW-Authenticate", 'DPoP algs="EdDSA"')
         if status == 405:
             self.send_header("Allow", e.allow)
+        if e.after:
+            self.send_header("Retry-After", str(e.after))
         if self.close_connection:
             self.send_header("Connection", "close")
         self.end_headers()

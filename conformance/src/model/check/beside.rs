@@ -1,6 +1,7 @@
 //! What stands beside the items of an answer: the projection that was applied, the receipt.
 
 use super::{Found, list, text};
+use crate::model::disclosed::tag;
 use crate::model::expected::ExpectedAnswer;
 use oap_identity::Hash;
 use serde_json::{Value, json};
@@ -68,10 +69,6 @@ impl ExpectedAnswer {
 
     /// Each item of the answer in its order, with the commitment in force.
     fn tags_differ(&self, answer: &Value, found: &mut Found) {
-        let tag = |item: &Value| {
-            let last = list(&item["integrity"]["chain"]).last().map(|link| text(&link["commitment"]));
-            json!(format!("{}@{}", text(&item["item_id"]), last.unwrap_or_default()))
-        };
         let tags: Vec<Value> = list(&answer["items"]).iter().map(tag).collect();
         if list(&answer["receipt"]["provenance_tags_out"]) != tags {
             found.add("/receipt/provenance_tags_out", "does not name the items and their commitments");

@@ -200,6 +200,22 @@ impl ExpectedAudit {
         for id in self.must.iter().filter(|id| receipts.len() < self.most && !listed.contains(id.as_str())) {
             found.add("/receipts", format!("lacks {id}"));
         }
+        let agrees = |receipt: &&Value, wanted: &Value| {
+            // In which order an export's receipt names its items is not said.
+            let tags = |one: &Value| -> BTreeSet<String> {
+                list(&one["provenance_tags_out"]).iter().map(|tag| text(tag).to_owned()).collect()
+            };
+            ["action_id", "output_hash"].iter().all(|name| receipt[*name] == wanted[*name])
+                && (wanted["provenance_tags_out"].is_null() || tags(receipt) == tags(wanted))
+        };
+        for wanted in self.unnamed.iter().filter(|_| receipts.len() < self.most) {
+            // The same vector may be given twice, and has two receipts then.
+            let times = self.unnamed.iter().filter(|other| *other == wanted).count();
+            if receipts.iter().filter(|receipt| agrees(receipt, wanted)).count() < times {
+                let (action, hash) = (text(&wanted["action_id"]), &wanted["output_hash"]);
+                found.add("/receipts", format!("lacks a receipt of {action} with output_hash {hash}"));
+            }
+        }
         found.0
     }
 }

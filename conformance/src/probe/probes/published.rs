@@ -16,7 +16,7 @@ pub(super) fn all() -> Vec<Probe> {
             "memory-manifest-signed",
             &["ME-07", "ID-1", "CF-02"],
             Severity::Critical,
-            probe!(manifest_signed),
+            probe!(manifests_signed),
         ),
         public("tool-manifest-agrees", &["ME-07"], Severity::Major, probe!(tool_manifest)),
         public(
@@ -57,18 +57,22 @@ async fn memory_manifest(context: &Context<'_>) -> Result<(), Failed> {
     })
 }
 
-async fn manifest_signed(context: &Context<'_>) -> Result<(), Failed> {
-    let manifest = context.get("/.well-known/oap-memory.json").await?;
-    let document = context.document().await?;
-    let wrong = |e: String| Failed::Wrong(format!("oap-memory.json: signature: {e}"));
-    let signature = UnverifiedSignature::of(&manifest).map_err(|e| wrong(e.to_string()))?;
-    let key = document
-        .key(signature.kid())
-        .ok_or_else(|| wrong("by a key that did.json does not have".to_owned()))?;
-    signature.verify(key, context.now()).map_err(|e| wrong(e.to_string()))?;
-    expect(manifest["principal"] == document.id().as_str(), || {
-        "oap-memory.json: principal is another DID than did.json's".to_owned()
-    })
+/// The memory manifest and the list of scopes are signed by their principal (protocol section 3).
+async fn manifests_signed(context: &Context<'_>) -> Result<(), Failed> {
+    for name in ["oap-memory.json", "oap-scopes.json"] {
+        let manifest = context.get(&format!("/.well-known/{name}")).await?;
+        let document = context.document().await?;
+        let wrong = |e: String| Failed::Wrong(format!("{name}: signature: {e}"));
+        let signature = UnverifiedSignature::of(&manifest).map_err(|e| wrong(e.to_string()))?;
+        let key = document
+            .key(signature.kid())
+            .ok_or_else(|| wrong("by a key that did.json does not have".to_owned()))?;
+        signature.verify(key, context.now()).map_err(|e| wrong(e.to_string()))?;
+        expect(manifest["principal"] == document.id().as_str(), || {
+            format!("{name}: principal is another DID than did.json's")
+        })?;
+    }
+    Ok(())
 }
 
 async fn tool_manifest(context: &Context<'_>) -> Result<(), Failed> {
@@ -145,7 +149,7 @@ async fn did_document(context: &Context<'_>) -> Result<(), Failed> {
     expect(!document.keys().is_empty(), || "did.json has no key that may sign".to_owned())?;
     let raw = context.get("/.well-known/did.json").await?;
     let services = raw["service"].as_array().map(Vec::as_slice).unwrap_or_default();
-    for wanted in ["OAPInvocationEndpoint", "OAPRevocationStatus"] {
+    for wanted in ["OAPInvocationEndpoint", "OAPRevocationStatus", "OAPMemoryExchange"] {
         let there = services.iter().any(|service| service["type"] == wanted);
         expect(there, || format!("did.json has no service {wanted}"))?;
     }
@@ -205,6 +209,10 @@ async fn answer_forms(context: &Context<'_>) -> Result<(), Failed> {
         let reply = context.send(request).await?;
         expect(reply.status == 200, || format!("{path}: status {} instead of 200", reply.status))?;
     }
+    // What is not there is a refusal there, too.
+    let path = format!("/.well-known/{}.json", context.word());
+    context.send(Request { method: "GET", path, ..Request::default() }).await?;
+    known_by_tags(context).await?;
     let text = Request {
         method: "POST",
         path: context.at(Place::Grant).to_owned(),
@@ -217,12 +225,40 @@ async fn answer_forms(context: &Context<'_>) -> Result<(), Failed> {
     expect(deviations.is_empty(), || deviations.join("; "))
 }
 
+/// Longest body of whoever shows no credential, in bytes (protocol section 1).
+const LONGEST: usize = 128 << 10;
+
+/// What is published has a tag, and is not sent again to whoever names it (protocol section 3).
+async fn known_by_tags(context: &Context<'_>) -> Result<(), Failed> {
+    let needed = ["oap-memory.json", "oap-tool.json", "oap-scopes.json", "did.json"];
+    for name in needed.into_iter().chain(["oap-key-handovers.json", "agent-card.json"]) {
+        let path = format!("/.well-known/{name}");
+        let get = |headers| Request { method: "GET", path: path.clone(), headers, body: None };
+        let reply = context.send(get(Vec::new())).await?;
+        if reply.status == 404 && !needed.contains(&name) {
+            continue;
+        }
+        let tag = reply.header("etag").unwrap_or_default();
+        expect(!tag.is_empty(), || format!("{name}: no ETag"))?;
+        let named = vec![("if-none-match".to_owned(), tag.to_owned())];
+        let status = context.send(get(named)).await?.status;
+        expect(status == 304, || format!("{name}, with If-None-Match: status {status} instead of 304"))?;
+    }
+    Ok(())
+}
+
 async fn hostile_bodies(context: &Context<'_>) -> Result<(), Failed> {
     let deep = format!("{}1{}", "[".repeat(200), "]".repeat(200));
-    for (name, body, most) in [
+    for (name, body, status) in [
         ("a duplicate key", r#"{"grant": {}, "grant": {}, "proof": ""}"#.to_owned(), 400),
         ("depth 200", deep, 400),
         ("not UTF-8", String::new(), 400),
+        ("an array in place of the object", r#"[{}, ""]"#.to_owned(), 400),
+        (
+            "a byte more than 128 KiB",
+            format!(r#"{{"grant": {{}}, "proof": "{}"}}"#, "x".repeat(LONGEST - 25)),
+            413,
+        ),
         ("four megabytes", format!("\"{}\"", "x".repeat(4 << 20)), 413),
     ] {
         let bytes = if name == "not UTF-8" { vec![0xff, 0xfe, b'{'] } else { body.into_bytes() };
@@ -230,11 +266,13 @@ async fn hostile_bodies(context: &Context<'_>) -> Result<(), Failed> {
         let request =
             Request { method: "POST", path: context.at(Place::Grant).to_owned(), headers, body: Some(bytes) };
         match context.send(request).await {
-            Ok(reply) => expect((400..=most).contains(&reply.status), || {
-                format!("{name}: status {} instead of {most}", reply.status)
+            Ok(reply) => expect(reply.status == status, || {
+                format!("{name}: status {} instead of {status}", reply.status)
             })?,
             // A gateway may hang up on a body that it does not want; the next probes see whether it lives.
-            Err(Failed::Wrong(_)) if most == 413 => drop(context.get("/.well-known/oap-memory.json").await?),
+            Err(Failed::Wrong(_)) if status == 413 => {
+                drop(context.get("/.well-known/oap-memory.json").await?)
+            }
             Err(other) => return Err(other),
         }
     }

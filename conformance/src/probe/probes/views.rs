@@ -1,6 +1,6 @@
 //! What a grantee gets: filter, ranking, caps.
 
-use super::super::context::{Context, expect};
+use super::super::context::{Context, expect, post};
 use super::super::{Failed, Probe, Severity};
 use super::{ids, items, note, owned, probe};
 use serde_json::{Value, json};
@@ -213,14 +213,45 @@ async fn strict_json(context: &Context<'_>) -> Result<(), Failed> {
     let label = context.word();
     context.capture(&[note("a note", &[&label])]).await?;
     let session = context.granted(&label, 2).await?;
-    context.answer(&session, &json!({"query": ""})).await?;
+    let receipt = context.answer(&session, &json!({"query": ""})).await?["receipt"].clone();
     for (what, body) in [
         ("a duplicate member", r#"{"query": "", "query": "note"}"#),
         ("a duplicate member, escaped", r#"{"query": "", "qu\u0065ry": "note"}"#),
         ("a second document", r#"{"query": ""} {"query": "note"}"#),
+        ("a lone surrogate", r#"{"query": "\ud800"}"#),
+        ("an array in place of the object", r#"["note", 5]"#),
     ] {
         let reply = context.query_text(&session, body).await?;
         expect(reply.status == 400, || format!("{what}: status {} instead of 400", reply.status))?;
+    }
+    strict_values(context, &receipt).await
+}
+
+/// Levels and whole numbers, at their bounds. A query has no place for any value; the decision of a receipt has, and a receipt that was changed
+/// is not there, where it can be read.
+async fn strict_values(context: &Context<'_>, receipt: &Value) -> Result<(), Failed> {
+    const VERIFY: &str = "/oap/receipt/verify";
+    let whole = context.post(VERIFY, &[], receipt).await?;
+    if whole.status != 200 {
+        return Ok(());
+    }
+    // Receipt, decisions, decision: the arrays in it begin with the fourth level.
+    let nested = |levels: usize| format!("{}{}", "[".repeat(levels - 3), "]".repeat(levels - 3));
+    for (what, value, status) in [
+        ("64 levels", nested(64), 404),
+        ("65 levels", nested(65), 400),
+        ("a whole number of 2^53-1", "9007199254740991".to_owned(), 404),
+        ("a whole number of 2^53+1", "9007199254740993".to_owned(), 400),
+        ("one with an exponent", "9007199254740993e0".to_owned(), 400),
+    ] {
+        let mut changed = receipt.clone();
+        changed["policy_decisions"][0]["added"] = json!("HERE");
+        let body = changed.to_string().replace("\"HERE\"", &value);
+        let request = post(VERIFY, &[], &body);
+        let reply = context.send(request).await?;
+        expect(reply.status == status, || {
+            format!("a receipt with {what}: status {} instead of {status}", reply.status)
+        })?;
     }
     Ok(())
 }

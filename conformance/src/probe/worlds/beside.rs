@@ -53,6 +53,7 @@ pub(in super::super) async fn vectors(
     let Some(live) = lived.grants.get(&grant) else { return Ok(()) };
     let ids: Vec<String> = lived.ids.values().cloned().chain([NO_ITEM.to_owned()]).collect();
     let (id, items, at) = (live.id().to_owned(), ids.iter().map(String::as_str), lived.now());
+    let mut given = false;
     for (item, expected) in lived.model.vectors(&id, items, at, &lived.disclosed) {
         let Some(live) = lived.grants.get(&grant) else { return Ok(()) };
         let reply = lived.context.get_as(&live.session, &format!("/oap/memory/vec/{item}")).await?;
@@ -63,11 +64,16 @@ pub(in super::super) async fn vectors(
             differences = now.differences(reply.status, &reply.bytes);
         }
         if reply.status == 200 {
-            lived.disclosed.given(&lived.model, &id, item);
+            lived.disclosed.given(&lived.model, &id, item, &reply.bytes);
+            given = true;
         }
         lived.model.vector_asked(&expected);
         leaks(lived, grant, &reply, None, &mut differences);
         told(lived, grant, &format!("the vector of {item}"), differences, findings);
+    }
+    // What was given has a receipt.
+    if given {
+        log(lived, grant, &json!({"limit": 1000}), findings).await?;
     }
     Ok(())
 }

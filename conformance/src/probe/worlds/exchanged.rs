@@ -8,8 +8,8 @@ use super::fill::Lived;
 use crate::probe::refusals::read;
 use serde_json::json;
 
-/// The reply to an exchange of a grant in force.
-pub(super) fn exchanged(lived: &Lived<'_>, grant: usize, reply: &Reply, findings: &mut Vec<Finding>) {
+/// The reply to an exchange of a grant in force, whose receipt is in the log then.
+pub(super) fn exchanged(lived: &mut Lived<'_>, grant: usize, reply: &Reply, findings: &mut Vec<Finding>) {
     let Some(live) = lived.grants.get(&grant) else { return };
     let thumbprint = live.session.grantee.public().thumbprint();
     let Some(expected) = lived.model.exchange(live.id(), &thumbprint, lived.now()) else { return };
@@ -24,6 +24,9 @@ pub(super) fn exchanged(lived: &Lived<'_>, grant: usize, reply: &Reply, findings
         query: json!("an exchange"),
         difference,
     }));
+    if let Some(receipt) = answer["receipt_id"].as_str() {
+        lived.disclosed.exchanged(&lived.model, live.id(), receipt);
+    }
 }
 
 /// What its grantee is told of the state of a grant, and maybe what another one is told.

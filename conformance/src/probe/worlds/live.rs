@@ -310,8 +310,8 @@ pub(super) async fn exchange(
         None => {
             let answer = reply.json();
             let token = answer["memory_grant_jwt"].as_str().unwrap_or_default().to_owned();
-            exchanged(lived, grant, &reply, findings);
             let signed = document["signature"].as_str().map(|jws| read(jws, 0)["kid"].clone());
+            exchanged(lived, grant, &reply, findings);
             if let Some(kid) = signed.as_ref().and_then(Value::as_str) {
                 lived.model.holds(Keys::Exchanged, kid);
             }
