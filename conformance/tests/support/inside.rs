@@ -128,6 +128,9 @@ impl Setup for Inside<'_> {
             let token = self.0.gateway.trust_token(&admin, Permission::Admin);
             let token = token.map_err(|e| SetupError::Broken(e.to_string()))?;
             let answer = self.0.as_agent(&admin, &token, method, &path, body.as_ref()).await;
+            if answer.status >= 500 {
+                return Err(SetupError::Fault(answer.body["message"].to_string()));
+            }
             if answer.status != 200 {
                 return Err(SetupError::Refused(answer.body["message"].to_string()));
             }
