@@ -72,7 +72,8 @@ async fn max_items(context: &Context<'_>) -> Result<(), Failed> {
     context.capture(&notes).await?;
     let grantee = context.stranger();
     let mut draft = context.draft(&grantee, &label, 2);
-    draft["max_items"] = json!(2);
+    let limit = context.declared().max_items.min(2);
+    draft["max_items"] = json!(limit);
     let mut session = context.session(grantee, draft).await?;
     let mut seen: BTreeSet<String> = BTreeSet::new();
     for round in 0..3 {
@@ -86,7 +87,9 @@ async fn max_items(context: &Context<'_>) -> Result<(), Failed> {
             session.token = reply.json()["memory_grant_jwt"].as_str().unwrap_or_default().to_owned();
         }
     }
-    expect(seen.len() <= 2, || format!("{} distinct items were disclosed under max_items 2", seen.len()))
+    expect(seen.len() as u64 <= limit, || {
+        format!("{} distinct items were disclosed under max_items {limit}", seen.len())
+    })
 }
 
 async fn max_results(context: &Context<'_>) -> Result<(), Failed> {

@@ -26,6 +26,7 @@ pub(super) use credentials::{
     bearer_tokens, grant_proofs, of_devices, of_mcp, of_subscriptions, of_witnessed, proofs_of_possession,
     tokens as of_tokens,
 };
+pub(super) use doors::Family;
 pub(super) use envelopes::envelopes;
 pub(super) use in_force::{ending, under_grants};
 pub(super) use jws::read;
