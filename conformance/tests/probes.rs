@@ -588,6 +588,89 @@ async fn a_command_that_there_need_not_be_is_not_covered() {
     }
 }
 
+/// The owner's side, but for the log of one item, which it does not give, for this.
+struct Withholding<'a>(Inside<'a>, fn(String) -> SetupError);
+
+impl Setup for Withholding<'_> {
+    fn call(&self, command: Value) -> Pending<'_, Value, SetupError> {
+        if command["asked"]["item_id"].is_string() {
+            return Box::pin(std::future::ready(Err((self.1)("not here".to_owned()))));
+        }
+        self.0.call(command)
+    }
+}
+
+/// What was done once there is a command for: where it is not done again nothing passed, and a fault of the gateway fails.
+#[tokio::test]
+async fn a_command_that_was_done_once_is_covered() {
+    let kinds: [(fn(String) -> SetupError, Verdict); 2] =
+        [(SetupError::Refused, Verdict::Incomplete), (SetupError::Fault, Verdict::Failed)];
+    for (kind, verdict) in kinds {
+        let world = probed(3, oap_gateway::Config::default(), equipment()).await;
+        let (wire, setup) = (Inside(&world), Withholding(Inside(&world), kind));
+        let limits = Limits { worlds: 1, only: Some("owners-log"), ..Limits::default() };
+        let random = Seeded::new(2);
+        let report =
+            probe::run(ORIGIN, &wire, Some(&setup), &*world.clock, &random, limits, &mut |_| {}).await;
+        assert_eq!(report.verdict(), verdict, "{}", report.text());
+    }
+}
+
+/// The gateway behind a proxy that numbers what it passes on.
+struct Numbered<'a>(Inside<'a>, AtomicU64);
+
+impl Wire for Numbered<'_> {
+    fn send(&self, request: Request) -> Pending<'_, Reply> {
+        let number = self.1.fetch_add(1, Ordering::Relaxed).to_string();
+        Box::pin(async move {
+            let mut reply = self.0.send(request).await?;
+            reply.headers.push(("x-trace".to_owned(), number));
+            Ok(reply)
+        })
+    }
+
+    fn first_event(&self, request: Request) -> Pending<'_, Reply> {
+        self.0.first_event(request)
+    }
+
+    fn wait(&self, time: Duration) -> Pending<'_, ()> {
+        self.0.wait(time)
+    }
+
+    fn sets_clock(&self) -> bool {
+        true
+    }
+
+    fn forbidden(&self, way: Forbidden, request: Request) -> Pending<'_, Option<Reply>> {
+        self.0.forbidden(way, request)
+    }
+}
+
+/// What differs in two replies to the same grantee tells no two fillings apart.
+#[tokio::test]
+async fn a_gateway_behind_a_proxy_passes() {
+    let world = World::new().await;
+    let wire = Numbered(Inside(&world), AtomicU64::new(1));
+    let limits = Limits { worlds: 1, only: Some("paired-fillings"), ..Limits::default() };
+    let random = Seeded::new(2);
+    let report = probe::run(ORIGIN, &wire, Some(&wire.0), &*world.clock, &random, limits, &mut |_| {}).await;
+    assert_eq!(report.verdict(), Verdict::Passed, "{}", report.text());
+}
+
+/// Nor need a grant be for more than one item.
+#[tokio::test]
+async fn a_gateway_whose_grants_are_for_one_item_passes() {
+    for only in ["deletion", "salted-digests", "max-items", "events", "every-table"] {
+        let config = oap_gateway::Config { max_grant_items: 1, ..oap_gateway::Config::default() };
+        let world = probed(3, config, equipment()).await;
+        let (inside, random) = (Inside(&world), Seeded::new(3));
+        let limits = Limits { worlds: 1, only: Some(only), ..Limits::default() };
+        let report =
+            probe::run(ORIGIN, &inside, Some(&inside), &*world.clock, &random, limits, &mut |_| {}).await;
+        assert_eq!(report.verdict(), Verdict::Passed, "{}", report.text());
+    }
+}
+
 /// The owner's side of a gateway that gives no tokens that are bound to no key.
 struct Bound<'a>(Inside<'a>);
 
