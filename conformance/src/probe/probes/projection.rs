@@ -163,7 +163,8 @@ async fn salted(context: &Context<'_>) -> Result<(), Failed> {
     let mut shown = Vec::new();
     for label in BTreeSet::from([label, other]) {
         let session = context.granted(&label, 3).await?;
-        shown.extend(items(&context.answer(&session, &json!({"query": ""})).await?).to_vec());
+        let answer = context.answer(&session, &json!({"query": ""})).await?;
+        shown.extend_from_slice(items(&answer));
     }
     expect(shown.len() == 2, || "both items were to be seen".to_owned())?;
     let (mut salts, mut digests) = (BTreeSet::new(), BTreeSet::new());
