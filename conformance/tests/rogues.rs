@@ -293,6 +293,13 @@ fn rogues() -> Vec<Rogue> {
                 let all = m.items.len() as f64;
                 items(r, reply, |item| item["relevance"] = json!(item["relevance"].as_f64().unwrap_or(0.0) / (1.0 + all / 1e4)))
             }, ..HONEST },
+        Rogue { name: "ranks the worst first", meant: "ranking-by-words",
+            answered: |_, r, reply| at("/oap/memory/query", r, reply, |answer| if body(r)["query"] != "" {
+                let items = answer["items"].as_array_mut().unwrap();
+                let relevance: Vec<Value> = items.iter().map(|item| item["relevance"].clone()).collect();
+                items.reverse();
+                items.iter_mut().zip(relevance).for_each(|(item, relevance)| item["relevance"] = relevance);
+            }), ..HONEST },
         Rogue { name: "matches hidden text", meant: "hidden-text-does-not-match",
             asked: |m, r| {
                 let word = body(&r)["query"].as_str().unwrap_or_default().to_owned();
