@@ -33,3 +33,4 @@ pub(super) use made::{acknowledgements, children, drafts, log, of_documents, of_
 pub(super) use owners::{deletion, receipts};
 pub use rules::Condition;
 pub(super) use rules::Door;
+pub(super) use scene::bearer;

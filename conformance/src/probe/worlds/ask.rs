@@ -5,7 +5,8 @@ use super::super::context::mcp;
 use super::super::wire::Reply;
 use super::Finding;
 use super::fill::{Lived, Through};
-use crate::model::{Difference, ExpectedAnswer};
+use crate::model::rule::Refusal;
+use crate::model::{Difference, Expected, ExpectedAnswer, Rule};
 use oap_identity::Timestamp;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -101,6 +102,18 @@ async fn once(
     lived.ahead = if ahead.abs() < APART { 0 } else { ahead };
     let mut expected = lived.model.query(live.id(), query, at, &lived.disclosed);
     let mut differences = expected.differences(reply.status, &answer);
+    // A cursor is judged after the budgets.
+    let is_open = matches!(
+        expected,
+        Expected::Answer(_)
+            | Expected::Refused {
+                rule: Rule::Refusal(Refusal::CursorForeign | Refusal::CursorOtherQuery),
+                ..
+            }
+    );
+    if is_open && is_spent(reply.status, &answer) && lived.disclosed.account_spent(&lived.model, live.id()) {
+        differences.clear();
+    }
     // Whether it is refused does not hang on an item.
     if !differences.is_empty() && differences.iter().all(|difference| difference.at != "/status") {
         // An item may have ended while it was asked: what was said is from before that, or from after it.
@@ -125,6 +138,11 @@ async fn once(
     }
     lived.disclosed.answered(&lived.model, live.id(), query, &answer);
     Ok((differences, Some(answer)))
+}
+
+/// Whether a budget refused an answer.
+pub(super) fn is_spent(status: u16, body: &Value) -> bool {
+    status == 429 && body["error"] == "budget_exhausted"
 }
 
 /// Where the text of an answer of a tool has not the items that it has for programs.
@@ -154,7 +172,12 @@ pub(in super::super) async fn explain(
         let expected = lived.model.query(live.id(), &everything, lived.now(), &lived.disclosed);
         let Some(shown) = expected.answer() else { return Ok(()) };
         let whole = lived.context.call(&live.session, "memory_explain", &json!({"item_id": id})).await?;
-        let said = mcp::said(&whole).json();
+        let reply = mcp::said(&whole);
+        let said = reply.json();
+        let id_of_grant = live.id();
+        if is_spent(reply.status, &said) && lived.disclosed.account_spent(&lived.model, id_of_grant) {
+            return Ok(());
+        }
         let must: Vec<&Value> = items.iter().filter(|item| item["item_id"] == *id).collect();
         let is_so = said["items"].as_array().is_some_and(|found| found.iter().collect::<Vec<_>>() == must);
         let mut differences = Vec::new();

@@ -7,6 +7,7 @@ use super::fill::{Lived, canaries_of};
 use super::live::{exchange, revoke};
 use super::{Finding, judge};
 use crate::probe::Context;
+use crate::probe::refusals::bearer;
 use crate::world::{Canaries, Item, Setting, World};
 use oap_identity::Timestamp;
 use serde_json::{Value, json};
@@ -34,8 +35,16 @@ pub(in super::super) async fn at_bounds(context: &Context<'_>, manifest: &Value)
     lived.capture(&items).await?;
     let mut findings = Vec::new();
     // Taken back with what was made from it.
-    for grant in [2, 3, 4] {
+    for grant in [2, 3] {
         lived.grant(grant, &mut findings).await?;
+    }
+    let grantee = context.stranger();
+    let draft = context.draft(&grantee, &context.word(), 2);
+    match bearer(context, grantee, draft).await {
+        Ok(_) => lived.grant(4, &mut findings).await?,
+        // Nobody need give such tokens.
+        Err(Failed::NotDeclared(_)) => {}
+        Err(why) => return Err(why),
     }
     state(&lived, 3, false, &mut findings).await?;
     revoke(&mut lived, 2).await?;
