@@ -621,6 +621,20 @@ async fn a_gateway_without_bearer_tokens_passes() {
     }
 }
 
+/// How much a grantee may spend is its owner's setting: with less than a hundred ε the answers that are refused then are as they must be.
+#[tokio::test]
+async fn a_gateway_with_small_accounts_passes() {
+    let config = oap_gateway::Config { epsilon_per_grantee: 0.1, ..oap_gateway::Config::default() };
+    let world = probed(3, config, equipment()).await;
+    let inside = Inside(&world);
+    let (random, limits) = (Seeded::new(2), Limits { worlds: 2, only: Some("worlds"), ..Limits::default() });
+    let report =
+        probe::run(ORIGIN, &inside, Some(&inside), &*world.clock, &random, limits, &mut |_| {}).await;
+    assert_eq!(report.verdict(), Verdict::Passed, "{}", report.text());
+    let rule = "answer: the account of a grantee over all its grants is spent";
+    assert!(report.rules.decided.contains_key(rule), "{}", report.text());
+}
+
 /// The owner's side, where one command says that it was done and was not.
 struct Forgetting<'a>(Inside<'a>, &'static str);
 
