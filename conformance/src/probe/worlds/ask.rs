@@ -174,8 +174,7 @@ pub(in super::super) async fn explain(
         let whole = lived.context.call(&live.session, "memory_explain", &json!({"item_id": id})).await?;
         let reply = mcp::said(&whole);
         let said = reply.json();
-        let id_of_grant = live.id();
-        if is_spent(reply.status, &said) && lived.disclosed.account_spent(&lived.model, id_of_grant) {
+        if is_spent(reply.status, &said) && lived.disclosed.account_spent(&lived.model, live.id()) {
             return Ok(());
         }
         let must: Vec<&Value> = items.iter().filter(|item| item["item_id"] == *id).collect();
