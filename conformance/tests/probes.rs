@@ -27,6 +27,10 @@ const NEVER: &[(&str, &str)] = &[
     ("query: a grant above is at or after its expires_at", "as above"),
     ("reach: exportable is false, to the owner: admitted", "the owner has no grant of its own"),
     ("reach: the filter of a grant above does not admit it", "a child is within the filter above it"),
+    (
+        "answer: the account of a grantee over all its grants is spent",
+        "it takes 10,000 answers: `a_gateway_with_small_accounts_passes`",
+    ),
 ];
 
 /// Probes of a log with witnesses, which these gateways do not have: `a_gateway_with_a_log_passes`.
@@ -591,6 +595,90 @@ async fn a_command_that_there_need_not_be_is_not_covered() {
     }
 }
 
+/// The owner's side, but for the log of one item, which it does not give, for this.
+struct Withholding<'a>(Inside<'a>, fn(String) -> SetupError);
+
+impl Setup for Withholding<'_> {
+    fn call(&self, command: Value) -> Pending<'_, Value, SetupError> {
+        if command["asked"]["item_id"].is_string() {
+            return Box::pin(std::future::ready(Err((self.1)("not here".to_owned()))));
+        }
+        self.0.call(command)
+    }
+}
+
+/// What was done once there is a command for: where it is not done again nothing passed, and a fault of the gateway fails.
+#[tokio::test]
+async fn a_command_that_was_done_once_is_covered() {
+    type Kind = fn(String) -> SetupError;
+    let kinds =
+        [(SetupError::Refused as Kind, Verdict::Incomplete), (SetupError::Fault as Kind, Verdict::Failed)];
+    for (kind, verdict) in kinds {
+        let world = probed(3, oap_gateway::Config::default(), equipment()).await;
+        let (wire, setup) = (Inside(&world), Withholding(Inside(&world), kind));
+        let limits = Limits { worlds: 1, only: Some("owners-log"), ..Limits::default() };
+        let random = Seeded::new(2);
+        let report =
+            probe::run(ORIGIN, &wire, Some(&setup), &*world.clock, &random, limits, &mut |_| {}).await;
+        assert_eq!(report.verdict(), verdict, "{}", report.text());
+    }
+}
+
+/// The gateway behind a proxy that numbers what it passes on.
+struct Numbered<'a>(Inside<'a>, AtomicU64);
+
+impl Wire for Numbered<'_> {
+    fn send(&self, request: Request) -> Pending<'_, Reply> {
+        let number = self.1.fetch_add(1, Ordering::Relaxed).to_string();
+        Box::pin(async move {
+            let mut reply = self.0.send(request).await?;
+            reply.headers.push(("x-trace".to_owned(), number));
+            Ok(reply)
+        })
+    }
+
+    fn first_event(&self, request: Request) -> Pending<'_, Reply> {
+        self.0.first_event(request)
+    }
+
+    fn wait(&self, time: Duration) -> Pending<'_, ()> {
+        self.0.wait(time)
+    }
+
+    fn sets_clock(&self) -> bool {
+        true
+    }
+
+    fn forbidden(&self, way: Forbidden, request: Request) -> Pending<'_, Option<Reply>> {
+        self.0.forbidden(way, request)
+    }
+}
+
+/// What differs in two replies to the same grantee tells no two fillings apart.
+#[tokio::test]
+async fn a_gateway_behind_a_proxy_passes() {
+    let world = World::new().await;
+    let wire = Numbered(Inside(&world), AtomicU64::new(1));
+    let limits = Limits { worlds: 1, only: Some("paired-fillings"), ..Limits::default() };
+    let random = Seeded::new(2);
+    let report = probe::run(ORIGIN, &wire, Some(&wire.0), &*world.clock, &random, limits, &mut |_| {}).await;
+    assert_eq!(report.verdict(), Verdict::Passed, "{}", report.text());
+}
+
+/// Nor need a grant be for more than one item.
+#[tokio::test]
+async fn a_gateway_whose_grants_are_for_one_item_passes() {
+    for only in ["deletion", "salted-digests", "max-items", "events", "every-table"] {
+        let config = oap_gateway::Config { max_grant_items: 1, ..oap_gateway::Config::default() };
+        let world = probed(3, config, equipment()).await;
+        let (inside, random) = (Inside(&world), Seeded::new(3));
+        let limits = Limits { worlds: 1, only: Some(only), ..Limits::default() };
+        let report =
+            probe::run(ORIGIN, &inside, Some(&inside), &*world.clock, &random, limits, &mut |_| {}).await;
+        assert_eq!(report.verdict(), Verdict::Passed, "{}", report.text());
+    }
+}
+
 /// The owner's side of a gateway that gives no tokens that are bound to no key.
 struct Bound<'a>(Inside<'a>);
 
@@ -606,17 +694,32 @@ impl Setup for Bound<'_> {
 /// Whoever gives no bearer tokens need not: it passes, and what is particular of them is not declared.
 #[tokio::test]
 async fn a_gateway_without_bearer_tokens_passes() {
-    for (only, passes) in [("refused-bearer-tokens", false), ("subscriptions", true)] {
-        let world = World::new().await;
-        let (wire, setup) = (Inside(&world), Bound(Inside(&world)));
-        let limits = Limits { worlds: 1, only: Some(only), ..Limits::default() };
-        let random = Seeded::new(2);
-        let report =
-            probe::run(ORIGIN, &wire, Some(&setup), &*world.clock, &random, limits, &mut |_| {}).await;
-        assert_eq!(report.verdict(), Verdict::Passed, "{}", report.text());
-        let is_declared = !matches!(report.results[0].outcome, Outcome::NotDeclared(_));
-        assert_eq!(is_declared, passes, "{}", report.text());
+    let world = probed(3, oap_gateway::Config::default(), equipment()).await;
+    let (wire, setup) = (Inside(&world), Bound(Inside(&world)));
+    let (random, limits) = (Seeded::new(2), Limits { worlds: 1, ..Limits::default() });
+    let report = probe::run(ORIGIN, &wire, Some(&setup), &*world.clock, &random, limits, &mut |_| {}).await;
+    assert_eq!(report.verdict(), Verdict::Passed, "{}", report.text());
+    for (id, passes) in
+        [("refused-bearer-tokens", false), ("subscriptions", true), ("worlds-over-time", true)]
+    {
+        let result = report.results.iter().find(|result| result.id == id).unwrap();
+        let is_declared = !matches!(result.outcome, Outcome::NotDeclared(_));
+        assert_eq!(is_declared, passes, "{id}: {}", report.text());
     }
+}
+
+/// How much a grantee may spend is its owner's setting: with less than a hundred ε the answers that are refused then are as they must be.
+#[tokio::test]
+async fn a_gateway_with_small_accounts_passes() {
+    let config = oap_gateway::Config { epsilon_per_grantee: 0.1, ..oap_gateway::Config::default() };
+    let world = probed(3, config, equipment()).await;
+    let inside = Inside(&world);
+    let (random, limits) = (Seeded::new(2), Limits { worlds: 2, only: Some("worlds"), ..Limits::default() });
+    let report =
+        probe::run(ORIGIN, &inside, Some(&inside), &*world.clock, &random, limits, &mut |_| {}).await;
+    assert_eq!(report.verdict(), Verdict::Passed, "{}", report.text());
+    let rule = "answer: the account of a grantee over all its grants is spent";
+    assert!(report.rules.decided.contains_key(rule), "{}", report.text());
 }
 
 /// The owner's side, where one command says that it was done and was not.

@@ -293,6 +293,13 @@ fn rogues() -> Vec<Rogue> {
                 let all = m.items.len() as f64;
                 items(r, reply, |item| item["relevance"] = json!(item["relevance"].as_f64().unwrap_or(0.0) / (1.0 + all / 1e4)))
             }, ..HONEST },
+        Rogue { name: "ranks the worst first", meant: "ranking-by-words",
+            answered: |_, r, reply| at("/oap/memory/query", r, reply, |answer| if body(r)["query"] != "" {
+                let items = answer["items"].as_array_mut().unwrap();
+                let relevance: Vec<Value> = items.iter().map(|item| item["relevance"].clone()).collect();
+                items.reverse();
+                items.iter_mut().zip(relevance).for_each(|(item, relevance)| item["relevance"] = relevance);
+            }), ..HONEST },
         Rogue { name: "matches hidden text", meant: "hidden-text-does-not-match",
             asked: |m, r| {
                 let word = body(&r)["query"].as_str().unwrap_or_default().to_owned();
@@ -502,6 +509,19 @@ fn rogues() -> Vec<Rogue> {
             answered: |_, r, reply| if r.path == "/oap/memory/changes/items" { with_any_proof(r, reply, 403) } else { reply }, ..HONEST },
         Rogue { name: "takes any proof of an agent", meant: "mcp-credentials",
             answered: |_, r, reply| if r.path == "/mcp" { with_any_proof(r, reply, 200) } else { reply }, ..HONEST },
+        Rogue { name: "hides its tools from who has no token", meant: "mcp-credentials",
+            answered: |_, r, reply| if r.path == "/mcp" { hidden(r, reply) } else { reply }, ..HONEST },
+        Rogue { name: "hides subscriptions from who has no token", meant: "subscriptions",
+            answered: |_, r, reply| if r.path.starts_with("/oap/memory/subscribe") { hidden(r, reply) } else { reply }, ..HONEST },
+        Rogue { name: "hides its log from who has no token", meant: "witnessed-credentials",
+            answered: |_, r, reply| if r.path.starts_with("/oap/memory/witnessed/") { hidden(r, reply) } else { reply }, ..HONEST },
+        Rogue { name: "hides from who has no token that it deletes", meant: "refused-deletions",
+            answered: |_, r, reply| if r.path == "/oap/data/delete" { hidden(r, reply) } else { reply }, ..HONEST },
+        Rogue { name: "is busy for good once it has said what is not so", meant: "worlds",
+            answered: |_, r, reply| match r.path.as_str() {
+                "/oap/memory/export" => refused(reply, 429, "rate_limited"),
+                _ => items(r, reply, |item| item["kind"] = json!("thought")),
+            }, ..HONEST },
         Rogue { name: "gives an agent a hundred for more than a hundred", meant: "mcp-answers",
             asked: |_, r| if r.path == "/mcp" && body(&r)["params"]["arguments"]["max_results"] == 101 {
                 rewrite(r, |call| call["params"]["arguments"]["max_results"] = json!(100))
@@ -704,6 +724,11 @@ fn former(memory: &Memory, kid: &Value) -> bool {
     let document = memory.before(|b| b.path == "/.well-known/did.json").map(|reply| reply.json());
     let keys = document.map(|document| document["verificationMethod"].clone()).unwrap_or_default();
     keys.as_array().into_iter().flatten().any(|key| key["id"] == *kid && !key["expires"].is_null())
+}
+
+/// Nothing is there for who shows no credential.
+fn hidden(request: &support::front::Request, reply: Reply) -> Reply {
+    if header(request, "authorization").is_empty() { refused(reply, 404, "not_found") } else { reply }
 }
 
 /// A grant that was refused, exchanged nevertheless if one of that id was before and the two are so.

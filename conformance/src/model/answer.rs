@@ -227,6 +227,7 @@ impl Model {
             chain: in_page.iter().map(|visible| (visible.id.clone(), visible.chain.clone())).collect(),
             sd_jwt: !query.chain_only,
             listing: query.is_listing(),
+            has_best: page.has_best && !query.has_conditions(),
             projection_applied: chain.first().map(|grant| applied(grant)).unwrap_or_default(),
             redacted_field_count: None,
             receipt,

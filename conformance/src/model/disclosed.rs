@@ -3,7 +3,7 @@
 use super::Model;
 use super::grant::Grant;
 use super::query::Query;
-use super::rule::Refusal;
+use super::rule::{Beside, Refusal, Rule};
 use oap_identity::{Hash, Timestamp};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,8 +12,6 @@ use std::collections::{BTreeMap, BTreeSet};
 const BASE: u64 = 10_000;
 /// What each item adds that the grantee got before, in millionths of ε.
 const AGAIN: u64 = 1_000;
-/// What a grantee may spend over all grants, in millionths of ε, before its owner refills.
-const PER_GRANTEE: u64 = 100_000_000;
 
 /// What was disclosed so far, under which grant and to whom. The caller notes every answer, in the order in which they came.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -24,6 +22,10 @@ pub struct Disclosed {
     grants: BTreeMap<String, (u64, u64)>,
     /// By grantee: millionths of ε.
     grantees: BTreeMap<String, u64>,
+    /// What a grantee may spend over all grants, as answers told it: at least so much, as somebody did.
+    least: u64,
+    /// And as a refusal told it: less than this. Nothing that is published says how much it is.
+    below: Option<u64>,
     /// By cursor, as it came.
     pub(super) cursors: BTreeMap<String, Walk>,
     /// The receipts of answers and exchanges: their ids, and what is known of them.
@@ -113,8 +115,26 @@ impl Disclosed {
             *spent = (spent.0 + 1, spent.1 + cost);
         }
         for grantee in chain.iter().map(|grant| grant.grantee.clone()).collect::<BTreeSet<_>>() {
-            *self.grantees.entry(grantee).or_default() += cost;
+            let account = self.grantees.entry(grantee).or_default();
+            *account += cost;
+            self.least = self.least.max(*account);
         }
+    }
+
+    /// Notes that an answer was refused because the account of a grantee is spent; whether that may be: it has spent something, and nobody was
+    /// given more.
+    pub fn account_spent(&mut self, model: &Model, grant_id: &str) -> bool {
+        let chain = model.chain(grant_id);
+        // What it asked for holds at most what it had before.
+        let had = chain.first().map_or(0, |grant| self.under(grant).len());
+        let accounts = chain.iter().filter_map(|grant| self.grantees.get(&grant.grantee));
+        let Some(most) = accounts.max().map(|account| account + cost(had)) else { return false };
+        if most <= self.least {
+            return false;
+        }
+        self.below = Some(self.below.map_or(most, |below| below.min(most)));
+        model.decided.note(Rule::Beside(Beside::AccountSpent));
+        true
     }
 
     /// The distinct items that were disclosed under a grant.
@@ -140,7 +160,7 @@ impl Disclosed {
                 return Some(refusal(Refusal::BudgetEpsilon));
             }
             let account = self.grantees.get(&grant.grantee).copied().unwrap_or_default();
-            if account + cost > PER_GRANTEE {
+            if self.below.is_some_and(|below| account + cost >= below) {
                 return Some(refusal(Refusal::BudgetEpsilon));
             }
         }

@@ -29,8 +29,8 @@ pub struct ExpectedExchange {
     at: Timestamp,
     /// The id of the key that signs it, where it is known.
     signed_by: Option<String>,
-    /// Where the status list is, for a grant that got a place in it.
-    status: Option<String>,
+    /// Where the status list is, for a grant that gets a place in it; and whether it must get one: not where none is listed.
+    status: Option<(String, bool)>,
 }
 
 impl ExpectedExchange {
@@ -43,7 +43,8 @@ impl ExpectedExchange {
         };
         let mut members: BTreeSet<String> =
             ["memory_grant_jwt", "expires_in", "token_type", "receipt_id"].map(str::to_owned).into();
-        members.extend(self.status.as_ref().map(|_| "status".to_owned()));
+        let status = self.status.as_ref().filter(|(_, must)| *must || !reply["status"].is_null());
+        members.extend(status.map(|_| "status".to_owned()));
         if keys(reply) != members {
             found.add("", format!("has the members {:?}, must have {members:?}", keys(reply)));
         }
@@ -52,7 +53,7 @@ impl ExpectedExchange {
         if !reply["receipt_id"].as_str().is_some_and(|id| id.starts_with("urn:oap:receipt:")) {
             found.add("/receipt_id", "is not the id of a receipt");
         }
-        if let Some(uri) = &self.status {
+        if let Some((uri, _)) = status {
             let place = &reply["status"]["status_list"];
             if place["idx"].as_u64().is_none_or(|place| place >= PLACES) {
                 found.add("/status/status_list/idx", format!("is {}, must be a place", place["idx"]));
@@ -121,7 +122,10 @@ impl Model {
             ends,
             at,
             signed_by: self.key_in_use().map(str::to_owned),
-            status: (chain.len() > 1).then(|| self.revocation.clone()),
+            status: chain
+                .last()
+                .filter(|_| chain.len() > 1)
+                .map(|first| (self.revocation.clone(), first.has_place)),
         })
     }
 
@@ -198,6 +202,7 @@ mod tests {
             "grant_id": "mgr_1", "granter": "did:web:user.example#personal", "grantee": "did:web:b.example", "filter": {}, "max_items": 5,
             "trust_level": 1, "redaction_profile": "oap.profile.projection.memory.v1", "delegable": {"max_depth": 1},
             "issued_at": "2026-05-01T11:00:00.000Z", "not_before": "2026-05-01T12:00:00.000Z", "expires_at": "2026-05-01T12:05:00.000Z",
+            "status": {"status_list": {"idx": 7, "uri": "https://g.example/oap/memory/status"}},
         });
         model.granted(&grant);
         let mut child = grant.clone();
@@ -252,6 +257,10 @@ mod tests {
         let child = model.exchange("mgr_2", "t", now).unwrap();
         let lacks_status = child.differences(&reply, &header, &claims);
         assert!(lacks_status.iter().any(|d| d.at == "/status/status_list/idx"), "{lacks_status:?}");
+        let unlisted =
+            ExpectedExchange { status: child.status.clone().map(|(uri, _)| (uri, false)), ..child };
+        let unlisted = unlisted.differences(&reply, &header, &claims);
+        assert!(unlisted.iter().all(|d| !d.at.starts_with("/status")), "{unlisted:?}");
     }
 
     #[test]

@@ -78,6 +78,8 @@ pub struct ExpectedAnswer {
     pub sd_jwt: bool,
     /// Whether it lists instead of searching: every `relevance` is 1.
     pub listing: bool,
+    /// Whether the best that is found is in it, so that the first `relevance` is 1.
+    pub has_best: bool,
     /// `projection_applied`, but for `redacted_field_count`.
     pub projection_applied: BTreeMap<String, Value>,
     /// `redacted_field_count`, where the profile is known.

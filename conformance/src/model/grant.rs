@@ -30,6 +30,8 @@ pub(super) struct Grant {
     pub bearer: bool,
     /// `delegable.max_depth`, 0 where it is not delegable.
     pub depth: u64,
+    /// Whether it names its place in the status list.
+    pub has_place: bool,
     pub revoked: Option<Timestamp>,
 }
 
@@ -64,6 +66,7 @@ impl Grant {
             parent: grant["parent"].as_str().map(str::to_owned),
             bearer: grant["bearer"].as_bool().unwrap_or(false),
             depth: grant["delegable"]["max_depth"].as_u64().unwrap_or(0),
+            has_place: grant["status"].is_object(),
             revoked: None,
         }
     }

@@ -123,7 +123,9 @@ impl Model {
             belief_threshold: manifest["belief_threshold"].as_f64().unwrap_or(BELIEF_THRESHOLD),
             embeddings: Named::read(manifest),
             origin: origin(manifest),
-            revocation: manifest["endpoints"]["revocation"].as_str().unwrap_or_default().to_owned(),
+            revocation: manifest["endpoints"]["revocation"]
+                .as_str()
+                .map_or_else(|| format!("{}/oap/memory/status", origin(manifest)), str::to_owned),
             default_scope: DEFAULT_SCOPE.to_owned(),
             exact_clock: false,
             limits: Limits::read(manifest),

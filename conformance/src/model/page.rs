@@ -21,6 +21,8 @@ pub(super) struct Page {
     pub order: Vec<Vec<String>>,
     pub more: Option<bool>,
     pub most: usize,
+    /// Whether the best that a question finds is in it.
+    pub has_best: bool,
     /// How many of its items were had before, where it is known.
     pub got: Option<usize>,
     /// Of each grant of the chain: the items that were disclosed, and how many others may be.
@@ -168,6 +170,7 @@ impl Candidates<'_> {
             order: Vec::new(),
             more,
             most: self.limit,
+            has_best: self.walk.is_none() && free && !left_out,
             rooms,
             ties: false,
             rules: if left_out { vec![Paged::CapLeavesOut] } else { Vec::new() },

@@ -48,6 +48,11 @@ pub(super) struct Query {
 }
 
 impl Query {
+    /// Whether it has conditions beside its words.
+    pub const fn has_conditions(&self) -> bool {
+        self.kinds.is_some() || self.labels_any.is_some() || self.min_confidence.is_some()
+    }
+
     /// Reads a query.
     pub fn read(query: &Value) -> Result<Self, Refusal> {
         let members = query.as_object().ok_or(Refusal::QueryShape)?;

@@ -56,6 +56,8 @@ struct State {
     decided: BTreeMap<String, u64>,
     /// Profiles that the owner's side put there since the manifest was read.
     profiles: BTreeSet<String>,
+    /// Commands that an owner's side need not have, and that this one did once.
+    commands: BTreeSet<String>,
     /// The conditions that did, and how often, by the door that they were brought to.
     at_doors: BTreeMap<String, BTreeMap<String, u64>>,
 }
@@ -390,7 +392,8 @@ impl<'a> Context<'a> {
     /// The same, where a refusal is what is looked for.
     ///
     /// # Errors
-    /// [`Failed::Skipped`] without an owner's side, or where it is broken: what it did not ask the gateway was not refused.
+    /// [`Failed::Skipped`] without an owner's side, or where it is broken: what it did not ask the gateway was not refused. [`Failed::Wrong`] for a
+    /// fault of the gateway.
     pub async fn try_owner(&self, command: Value) -> Result<Result<Value, Refused>, Failed> {
         let setup = self.setup.ok_or_else(|| Failed::Skipped("needs the owner's side".to_owned()))?;
         let sent = short(&format!("the owner's {command}"));
@@ -403,16 +406,29 @@ impl<'a> Context<'a> {
             Ok(done) => Ok(Ok(done)),
             Err(SetupError::Refused(why)) => Ok(Err(Refused(why))),
             Err(SetupError::Broken(why)) => Err(Failed::Skipped(format!("the owner's side: {why}"))),
+            Err(SetupError::Fault(why)) => Err(Failed::Wrong(format!("a fault of the gateway: {why}"))),
         }
     }
 
     /// Runs a command that an owner's side need not have.
     ///
     /// # Errors
-    /// As [`Context::try_owner`]; [`Failed::NotCovered`] where it is refused.
+    /// As [`Context::try_owner`]; [`Failed::NotCovered`] where it is refused, and [`Failed::Skipped`] where the run had one like it done before: that
+    /// command there is.
     pub async fn covered(&self, command: Value) -> Result<Value, Failed> {
+        let name = command["do"].as_str().unwrap_or_default().to_owned();
         let done = self.try_owner(command).await?;
-        done.map_err(|Refused(why)| Failed::NotCovered(format!("the owner's side: {why}")))
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        match done {
+            Ok(done) => {
+                state.commands.insert(name);
+                Ok(done)
+            }
+            Err(Refused(why)) if state.commands.contains(&name) => {
+                Err(Failed::Skipped(format!("the owner's side, which did {name} before: {why}")))
+            }
+            Err(Refused(why)) => Err(Failed::NotCovered(format!("the owner's side: {why}"))),
+        }
     }
 
     /// Puts items in, each with the [`TAG`] of a run; their ids.

@@ -77,6 +77,9 @@ pub enum SetupError {
     /// It never came to the gateway: this says nothing of what the gateway would do.
     #[error("{0}")]
     Broken(String),
+    /// The gateway broke down over it: what it says.
+    #[error("{0}")]
+    Fault(String),
 }
 
 /// A way to ask that a gateway must not answer (OAP-CORE 8.1).
@@ -129,9 +132,9 @@ pub trait Wire: Send + Sync {
 /// | `audit` | `asked`: the parameters of the owner's log by their names; `chain` names a scope | `receipts` |
 /// | `lockdown`, `unlock` | | only where [`Setup::may_lock_down`] |
 ///
-/// An owner's side need not have the last five: where one of them is refused, what is looked at by it is not covered.
+/// An owner's side need not have the last five: where one of them is refused when it is used first, what is looked at by it is not covered.
 ///
-/// A command that the gateway refuses is [`SetupError::Refused`].
+/// A command that the gateway refuses is [`SetupError::Refused`], one that it answers with a fault of its own [`SetupError::Fault`].
 pub trait Setup: Send + Sync {
     /// Runs a command.
     fn call(&self, command: Value) -> Pending<'_, Value, SetupError>;

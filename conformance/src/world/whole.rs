@@ -251,12 +251,12 @@ impl Grants<'_> {
         self.of_case(&json!({}), json!([]));
         let parent = self.made.len() - 1;
         if let Some(above) = self.made.last_mut() {
-            above.draft["max_items"] = json!(2);
+            above.draft["max_items"] = json!(2.min(self.setting.max_items));
             above.draft["delegable"] = json!({"max_depth": 1});
         }
         for label in cases.apart() {
             let filter = json!({"labels_any": [label], "labels_all": [label]});
-            let draft = json!({"filter": filter, "max_items": 2});
+            let draft = json!({"filter": filter, "max_items": 2.min(self.setting.max_items)});
             let queries = vec![json!({"integrity": "chain"})];
             self.made.push(Grant { grantee: self.made.len(), parent: Some(parent), draft, queries });
         }

@@ -123,11 +123,21 @@ impl Setup for Inside<'_> {
                     ("GET", format!("{path}?{}", query.collect::<Vec<_>>().join("&")), None)
                 }
             };
-            // By a token of the key in use: a rotation ends those that there were.
             let admin = Signer::did_key(&[99; 32]).map_err(|e| SetupError::Broken(e.to_string()))?;
-            let token = self.0.gateway.trust_token(&admin, Permission::Admin);
-            let token = token.map_err(|e| SetupError::Broken(e.to_string()))?;
-            let answer = self.0.as_agent(&admin, &token, method, &path, body.as_ref()).await;
+            let ask = async || {
+                // By a token of the key in use: a rotation ends those that there were.
+                let token = self.0.gateway.trust_token(&admin, Permission::Admin);
+                let token = token.map_err(|e| SetupError::Broken(e.to_string()))?;
+                Ok::<_, SetupError>(self.0.as_agent(&admin, &token, method, &path, body.as_ref()).await)
+            };
+            let mut answer = ask().await?;
+            // Another probe's rotation may have come between.
+            if answer.status == 401 {
+                answer = ask().await?;
+            }
+            if answer.status.is_server_error() {
+                return Err(SetupError::Fault(answer.body["message"].to_string()));
+            }
             if answer.status != 200 {
                 return Err(SetupError::Refused(answer.body["message"].to_string()));
             }

@@ -1,6 +1,6 @@
 """Personal spans of a text, by class (docs/protocol.md section 7).
 
-The page names the classes and not what each of them looks like: the patterns are this program's own.
+The page names the forms that are found in any case; the patterns, and what else they find, are this program's own.
 """
 
 import ipaddress

@@ -59,6 +59,7 @@ class Gateway:
             "/oap/discover": lambda e: _json(invoke.discover(house, e.json())),
             "/oap/invoke": self._invoke,
             "/oap/peer/letter": lambda e: (self._locked(letters.take, e.json(letters.MAX_LETTER)), _OAP),
+            "/oap/data/delete": self._delete,
             "/oap/memory/changes": self._changes,
             "/oap/memory/changes/items": self._changes,
         }
@@ -136,6 +137,10 @@ class Gateway:
         """What changed is told to devices, and there are none (section 18)."""
         self._grant_of(e)
         refuse("policy_block", "of the owner's devices alone")
+
+    def _delete(self, _: "Exchange") -> Reply:
+        """The owner deletes, by a socket: nobody has a credential that holds here (section 8)."""
+        raise Invalid("of the owner alone")
 
     def _status(self, _: "Exchange") -> Reply:
         with self.house.lock:

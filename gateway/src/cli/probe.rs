@@ -335,6 +335,9 @@ impl Setup for Own {
                 }
             };
             let done = answered.map_err(|e| match e {
+                // What is busy did not look at it.
+                ClientError::Refused { status: 503, .. } => SetupError::Broken(e.to_string()),
+                ClientError::Refused { status: 500.., .. } => SetupError::Fault(e.to_string()),
                 ClientError::Refused { .. } => SetupError::Refused(e.to_string()),
                 e => SetupError::Broken(e.to_string()),
             })?;

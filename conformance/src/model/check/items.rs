@@ -108,7 +108,7 @@ impl ExpectedAnswer {
         }
     }
 
-    /// `relevance`: 1 for each item of a listing; else falling, from 0 to 1, with four decimals.
+    /// `relevance`: 1 for each item of a listing; else falling, from 0 to 1, with four decimals, and 1 where the best one is.
     pub(super) fn relevance_differs(&self, items: &[Value], found: &mut Found) {
         let mut before: Option<f64> = None;
         for item in items {
@@ -124,6 +124,9 @@ impl ExpectedAnswer {
             }
             if self.listing && relevance < 1.0 {
                 found.add(&at, format!("is {relevance}, must be 1 in a listing"));
+            }
+            if self.has_best && before.is_none() && relevance < 1.0 {
+                found.add(&at, format!("is {relevance}, must be 1: nothing is found that is better"));
             }
             if before.is_some_and(|before| before < relevance) {
                 found.add(&at, "is above that of the item before");

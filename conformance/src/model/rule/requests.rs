@@ -165,6 +165,7 @@ closed! {
         AuditGrantee = "audit: a grantee sees receipts that name it and no others",
         AuditNobody = "audit: others see anonymous calls alone",
         Export = "an export is the whole view",
+        AccountSpent = "the account of a grantee over all its grants is spent",
     }
 }
 

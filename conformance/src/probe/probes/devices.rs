@@ -1,6 +1,7 @@
 //! The owner's devices, as a stranger and an ordinary grantee meet them (protocol section 18).
 
 use super::super::context::{Context, PURPOSE, expect};
+use super::super::refusals::Family;
 use super::super::{Failed, Probe, Severity};
 use super::letters::{door, harmless, letter, replied, taken};
 use super::{ids, note, owned, probe, public};
@@ -73,13 +74,7 @@ async fn letters_of_strangers(context: &Context<'_>) -> Result<(), Failed> {
 /// A grant that shows everything makes no device: what changed is told to nobody else.
 async fn changes(context: &Context<'_>) -> Result<(), Failed> {
     let since = || json!({"request_id": RequestId::new(context.now(), context.random())});
-    let anonymous = context.post(CHANGES, &[], &since()).await?.status;
-    if [404, 405].contains(&anonymous) {
-        return Err(Failed::NotDeclared(format!("there is no {CHANGES}")));
-    }
-    expect(anonymous == 401, || {
-        format!("whoever asks what changed without a token: status {anonymous} instead of 401")
-    })?;
+    Family::Devices.offered(context).await?;
     let label = context.word();
     let made = context.capture(&[note("it is there", &[&label])]).await?;
     let grantee = context.stranger();

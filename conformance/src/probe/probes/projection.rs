@@ -155,14 +155,20 @@ fn decoded(bytes: &[u8]) -> String {
 async fn salted(context: &Context<'_>) -> Result<(), Failed> {
     use base64::Engine;
     let label = context.word();
+    // Under two grants where one is for one item at most.
+    let other = if context.declared().max_items > 1 { label.clone() } else { context.word() };
     let decode =
         |part: &str| base64::engine::general_purpose::URL_SAFE_NO_PAD.decode(part).unwrap_or_default();
-    context.capture(&[note("the same", &[&label]), note("the same", &[&label])]).await?;
-    let session = context.granted(&label, 3).await?;
-    let answer = context.answer(&session, &json!({"query": ""})).await?;
-    expect(items(&answer).len() == 2, || "both items were to be seen".to_owned())?;
+    context.capture(&[note("the same", &[&label]), note("the same", &[&other])]).await?;
+    let mut shown = Vec::new();
+    for label in BTreeSet::from([label, other]) {
+        let session = context.granted(&label, 3).await?;
+        let answer = context.answer(&session, &json!({"query": ""})).await?;
+        shown.extend_from_slice(items(&answer));
+    }
+    expect(shown.len() == 2, || "both items were to be seen".to_owned())?;
     let (mut salts, mut digests) = (BTreeSet::new(), BTreeSet::new());
-    for item in items(&answer) {
+    for item in &shown {
         let presented = item["integrity"]["sd_jwt"].as_str().unwrap_or_default();
         let mut parts = presented.split('~').filter(|part| !part.is_empty());
         let issued = parts.next().and_then(|jwt| jwt.split('.').nth(1)).map(decode).unwrap_or_default();

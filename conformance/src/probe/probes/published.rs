@@ -1,6 +1,6 @@
 //! What a gateway publishes, and how it answers those who are nobody.
 
-use super::super::context::{Context, expect};
+use super::super::context::{Context, expect, post};
 use super::super::declared::Place;
 use super::super::wire::{Forbidden, Reply, Request};
 use super::super::{Failed, Probe, Severity};
@@ -164,7 +164,15 @@ async fn anonymous_query(context: &Context<'_>) -> Result<(), Failed> {
     })?;
     let bearer = [("authorization", format!("Bearer {}", context.word()))];
     let reply = context.post(context.at(Place::Query), &bearer, &json!({"query": ""})).await?;
-    expect(reply.status == 401, || format!("a query with a made-up token: status {}", reply.status))
+    expect(reply.status == 401, || format!("a query with a made-up token: status {}", reply.status))?;
+    // The token is judged before what is asked.
+    for (headers, body) in [(&[][..], "{"), (&[][..], r#"{"colour": 1}"#), (&bearer[..], "{")] {
+        let status = context.send(post(context.at(Place::Query), headers, body)).await?.status;
+        expect(status == 401, || {
+            format!("a malformed query without a token that holds: status {status} instead of 401")
+        })?;
+    }
+    Ok(())
 }
 
 async fn anonymous_export(context: &Context<'_>) -> Result<(), Failed> {

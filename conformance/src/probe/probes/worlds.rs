@@ -61,10 +61,14 @@ async fn worlds(context: &Context<'_>) -> Result<(), Failed> {
         // What was planted in the worlds before must not come back either.
         canaries_of(&world, &mut canaries);
         let mut lived = Lived::fill(context, &world, &manifest, &canaries).await?;
-        ask_all(&mut lived, &mut findings).await?;
-        exports(&mut lived, &mut findings).await?;
-        strangers(&lived, &mut findings).await?;
-        judge(&findings)?;
+        let done = async {
+            ask_all(&mut lived, &mut findings).await?;
+            exports(&mut lived, &mut findings).await?;
+            strangers(&lived, &mut findings).await
+        };
+        let done = done.await;
+        // What was found is told, whatever ended it then; so everywhere.
+        judge(&findings).and(done)?;
     }
     Ok(())
 }
@@ -78,17 +82,18 @@ async fn tables(context: &Context<'_>) -> Result<(), Failed> {
     canaries_of(&world, &mut canaries);
     let mut lived = Lived::fill(context, &world, &manifest, &canaries).await?;
     let mut findings = Vec::new();
-    ask_all(&mut lived, &mut findings).await?;
-    for grant in 0..world.grants.len() {
-        vectors(&mut lived, grant, &mut findings).await?;
-    }
-    let stepped = steps(&mut lived, &done, &mut findings).await;
-    // What was found is told, whatever the owner's side refuses then.
-    judge(&findings)?;
-    stepped?;
-    // Of what is gone by now, too: under the last one it was seen.
-    vectors(&mut lived, world.grants.len().saturating_sub(1), &mut findings).await?;
-    judge(&findings)
+    let done = async {
+        ask_all(&mut lived, &mut findings).await?;
+        for grant in 0..world.grants.len() {
+            vectors(&mut lived, grant, &mut findings).await?;
+        }
+        steps(&mut lived, &done, &mut findings).await?;
+        judge(&findings)?;
+        // Of what is gone by now, too: under the last one it was seen.
+        vectors(&mut lived, world.grants.len().saturating_sub(1), &mut findings).await
+    };
+    let done = done.await;
+    judge(&findings).and(done)
 }
 
 /// What an owner owes to others, each of it alone.
@@ -130,8 +135,8 @@ async fn own_profiles(context: &Context<'_>) -> Result<(), Failed> {
     canaries_of(&world, &mut canaries);
     let mut lived = Lived::fill(context, &world, &manifest, &canaries).await?;
     let mut findings = Vec::new();
-    ask_all(&mut lived, &mut findings).await?;
-    judge(&findings)
+    let done = ask_all(&mut lived, &mut findings).await;
+    judge(&findings).and(done)
 }
 
 /// What sanctions lists stop, and what is stopped where one is not at hand.
@@ -147,8 +152,8 @@ async fn sanctions(context: &Context<'_>) -> Result<(), Failed> {
         }
     }
     // Whatever was found, what the probes put there is no list.
-    none().await?;
-    lived
+    let end = none().await;
+    lived.and(end.map(drop))
 }
 
 /// What the owner reads in the log, by each parameter; and there is a receipt of each thing that was done with an item.
@@ -161,9 +166,12 @@ async fn owners_log(context: &Context<'_>) -> Result<(), Failed> {
     canaries_of(&world, &mut canaries);
     let mut lived = Lived::fill(context, &world, &manifest, &canaries).await?;
     let mut findings = Vec::new();
-    ask_all(&mut lived, &mut findings).await?;
-    owner_reads(&lived, &mut findings).await?;
-    judge(&findings)?;
+    let done = async {
+        ask_all(&mut lived, &mut findings).await?;
+        owner_reads(&lived, &mut findings).await
+    };
+    let done = done.await;
+    judge(&findings).and(done)?;
     changes_are_in_the_log(context).await
 }
 
@@ -217,8 +225,8 @@ async fn time(context: &Context<'_>) -> Result<(), Failed> {
             continue;
         }
         let mut findings = Vec::new();
-        over_time(&mut lived, &setting.soon, &mut findings).await?;
-        judge(&findings)?;
+        let done = over_time(&mut lived, &setting.soon, &mut findings).await;
+        judge(&findings).and(done)?;
         return at_bounds(context, &manifest).await;
     }
     Ok(())
@@ -249,8 +257,8 @@ async fn paired(context: &Context<'_>) -> Result<(), Failed> {
     for seed in context.worlds()? {
         let setting = Setting::of(&manifest, context.now());
         let world = World::new(seed, &setting, Size { items: 24, queries: 8 });
-        pair(context, &manifest, &world, &setting, &mut findings).await?;
-        judge(&findings)?;
+        let done = pair(context, &manifest, &world, &setting, &mut findings).await;
+        judge(&findings).and(done)?;
     }
     Ok(())
 }

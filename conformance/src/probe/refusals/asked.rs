@@ -56,31 +56,34 @@ async fn brought(context: &Context<'_>, through: Through) -> Result<(), Failed> 
         };
         for step in steps {
             let refused = lived.model.decided().get(&Rule::Refusal(refusal)).copied();
-            let mut door = through.door();
-            match step {
-                Step::Ask(grant, query) if through.takes(&query) => {
-                    drop(ask(&mut lived, grant, &query, &mut findings).await?);
-                }
-                Step::Ask(..) => continue,
-                Step::Export(grant) => {
-                    export(&mut lived, grant, &mut findings).await?;
-                    door = Door::Export;
-                }
-                Step::Revoke(grant) => revoke(&mut lived, grant).await?,
-                Step::Page { of, under, change } => {
-                    let mut query = json!({"query": "", "max_results": 1});
-                    let Some(first) = ask(&mut lived, of, &query, &mut findings).await? else { continue };
-                    query["cursor"] = first["next_cursor"].clone();
-                    change(&mut query);
-                    if through.takes(&query) {
-                        ask(&mut lived, under, &query, &mut findings).await?;
-                    }
-                }
-            }
-            judge(&findings)?;
+            let door = if matches!(step, Step::Export(_)) { Door::Export } else { through.door() };
+            let done = done(&mut lived, step, &mut findings).await;
+            judge(&findings).and(done)?;
             // It was brought where the model refused for it.
             if lived.model.decided().get(&Rule::Refusal(refusal)).copied() > refused {
                 context.note_at(&Condition::Refusal(refusal), door.as_str());
+            }
+        }
+    }
+    Ok(())
+}
+
+async fn done(lived: &mut Lived<'_>, step: Step, findings: &mut Vec<Finding>) -> Result<(), Failed> {
+    match step {
+        Step::Ask(grant, query) => {
+            if lived.through.takes(&query) {
+                ask(lived, grant, &query, findings).await?;
+            }
+        }
+        Step::Export(grant) => export(lived, grant, findings).await?,
+        Step::Revoke(grant) => revoke(lived, grant).await?,
+        Step::Page { of, under, change } => {
+            let mut query = json!({"query": "", "max_results": 1});
+            let Some(first) = ask(lived, of, &query, findings).await? else { return Ok(()) };
+            query["cursor"] = first["next_cursor"].clone();
+            change(&mut query);
+            if lived.through.takes(&query) {
+                ask(lived, under, &query, findings).await?;
             }
         }
     }
@@ -101,9 +104,13 @@ async fn asked_of_tools(context: &Context<'_>) -> Result<(), Failed> {
     let mut lived = Lived::fill(context, &world, &manifest, &canaries).await?;
     lived.through = Through::Mcp;
     let mut findings: Vec<Finding> = Vec::new();
-    ask_all(&mut lived, &mut findings).await?;
-    for grant in 0..world.grants.len() {
-        explain(&mut lived, grant, &mut findings).await?;
-    }
-    judge(&findings)
+    let done = async {
+        ask_all(&mut lived, &mut findings).await?;
+        for grant in 0..world.grants.len() {
+            explain(&mut lived, grant, &mut findings).await?;
+        }
+        Ok(())
+    };
+    let done = done.await;
+    judge(&findings).and(done)
 }

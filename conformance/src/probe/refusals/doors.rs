@@ -20,7 +20,7 @@ const SUBSCRIBE: &str = "/oap/memory/subscribe";
 
 /// What a gateway offers or not, and has one or more doors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Family {
+pub(in crate::probe) enum Family {
     /// Every one has it.
     Exchange,
     Subscriptions,
@@ -35,17 +35,38 @@ impl Family {
         Door::ALL.iter().copied().filter(|door| door.family() == self).collect()
     }
 
-    /// That a gateway offers it: without a token it says that one is needed, and not that there is nothing.
-    pub(super) async fn offered(self, context: &Context<'_>) -> Result<(), Failed> {
+    /// That a gateway offers it: without a token it says that one is needed. What it does not offer is not there for anybody.
+    pub(in crate::probe) async fn offered(self, context: &Context<'_>) -> Result<(), Failed> {
         let Some(door) = self.doors().first().copied() else { return Ok(()) };
-        let request = door.bare(context, door.path(context, NO_SUBSCRIPTION, None), None)?;
-        let path = request.path.clone();
-        let status = context.send(request).await?.status;
-        if self != Self::Exchange && [404, 405].contains(&status) {
+        let path = door.path(context, NO_SUBSCRIPTION, None);
+        let status = context.send(door.bare(context, path.clone(), None)?).await?.status;
+        if self != Self::Exchange && is_absent(status) && !self.is_hidden(context, door, &path).await? {
             return Err(Failed::NotDeclared(format!("there is no {path}")));
         }
         expect(status == 401, || format!("{path} without a token: status {status} instead of 401"))
     }
+
+    /// Whether there is something behind a door for whoever shows a token.
+    async fn is_hidden(self, context: &Context<'_>, door: Door, path: &str) -> Result<bool, Failed> {
+        if self != Self::Witnessed {
+            let scene = Scene::set(context, false, false).await?;
+            return Ok(!is_absent(scene.asked(context, door).await?.status));
+        }
+        // A receipt that there is not is 404 to everybody: but a token that is none is refused, where one is looked at.
+        let word = context.word();
+        let mut told = Vec::new();
+        for path in [path.to_owned(), path.replace("witnessed", &word)] {
+            let mut request = door.bare(context, path, None)?;
+            request.headers.push(("authorization".to_owned(), format!("DPoP {word}")));
+            told.push(context.send(request).await?.status);
+        }
+        Ok(told.first() != told.last())
+    }
+}
+
+/// Whether a status says that there is nothing of the kind.
+pub(super) fn is_absent(status: u16) -> bool {
+    [404, 405].contains(&status)
 }
 
 /// What is said at a door, as a status and a code of protocol section 1.

@@ -26,6 +26,7 @@ pub(super) use credentials::{
     bearer_tokens, grant_proofs, of_devices, of_mcp, of_subscriptions, of_witnessed, proofs_of_possession,
     tokens as of_tokens,
 };
+pub(super) use doors::Family;
 pub(super) use envelopes::envelopes;
 pub(super) use in_force::{ending, under_grants};
 pub(super) use jws::read;
@@ -33,3 +34,4 @@ pub(super) use made::{acknowledgements, children, drafts, log, of_documents, of_
 pub(super) use owners::{deletion, receipts};
 pub use rules::Condition;
 pub(super) use rules::Door;
+pub(super) use scene::bearer;

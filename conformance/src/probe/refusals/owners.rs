@@ -1,6 +1,7 @@
 //! What only the owner may do, and whose a receipt is: asked by everybody else.
 
 use super::cases::OneOrMore;
+use super::doors::is_absent;
 use super::jws::{Jws, changed, doubled};
 use super::rules::{Condition, OwnerRule, VerifyRule};
 use super::scene::{Scene, everything, noted};
@@ -102,7 +103,8 @@ pub(in super::super) async fn deletion(context: &Context<'_>) -> Result<(), Fail
     let scene = Scene::of(context, session, Vec::new(), &item).await?;
     let selected = json!({"items": [item]});
     let anonymous = context.post(path, &[], &selected).await?.status;
-    if [404, 405].contains(&anonymous) {
+    // What the tool manifest names is there, whatever strangers are told.
+    if named.is_none() && is_absent(anonymous) {
         return Err(Failed::NotDeclared(format!("there is no {path}")));
     }
     for rule in OwnerRule::ALL.iter().copied() {
@@ -175,7 +177,10 @@ fn of_verify(rule: VerifyRule, receipt: &Value) -> OneOrMore<Shown> {
 /// A receipt is said to be this gateway's where it is, to the byte, and nothing else is.
 pub(in super::super) async fn receipts(context: &Context<'_>) -> Result<(), Failed> {
     let request = Request { method: "GET", path: VERIFY.to_owned(), ..Request::default() };
-    if context.send(request).await?.status == 404 {
+    // What is no receipt is 400 where there is somebody to say so.
+    let is_there = context.send(request).await?.status != 404
+        || !is_absent(context.post(VERIFY, &[], &json!({})).await?.status);
+    if !is_there {
         return Err(Failed::NotDeclared(format!("there is no {VERIFY}")));
     }
     let (label, _) = noted(context).await?;

@@ -126,7 +126,10 @@ pub(super) fn violations(refusal: Refusal) -> Violation {
         Refusal::Revoked => {
             let steps = one(Step::Ask(REVOKED, json!({})))
                 .and(Step::Revoke(REVOKED))
-                .and(Step::Ask(REVOKED, json!({})));
+                .and(Step::Ask(REVOKED, json!({})))
+                // What is malformed is so under any grant; a cursor comes last.
+                .and(Step::Ask(REVOKED, json!({"colour": 1})))
+                .and(Step::Ask(REVOKED, json!({"cursor": "AAAA"})));
             return Violation::UnderGrant(steps, Ground::Revoked);
         }
         Refusal::AboveRevoked => {
@@ -214,7 +217,12 @@ pub(super) fn violations(refusal: Refusal) -> Violation {
             .and(ask(json!({"request_id": "01J9V8B7H1ZK4D2A0M9R8F0KQI"})))
             .and(ask(json!({"request_id": "01J9V8B7H1ZK4D2A0M9R8F0KQ"}))),
         Refusal::BudgetQueries => {
-            let steps = one(Step::Ask(OF_ONE_QUERY, json!({}))).and(Step::Ask(OF_ONE_QUERY, json!({})));
+            let steps = one(Step::Ask(OF_ONE_QUERY, json!({})))
+                .and(Step::Ask(OF_ONE_QUERY, json!({})))
+                // Before it stands what is malformed, and what the grant does not give; behind it a cursor.
+                .and(Step::Ask(OF_ONE_QUERY, json!({"colour": 1})))
+                .and(Step::Ask(OF_ONE_QUERY, json!({"include_embeddings": true})))
+                .and(Step::Ask(OF_ONE_QUERY, json!({"cursor": "AAAA"})));
             return Violation::UnderGrant(steps, Ground::Queries);
         }
         Refusal::BudgetEpsilon => {

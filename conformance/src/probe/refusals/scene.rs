@@ -95,7 +95,7 @@ pub(super) async fn noted(context: &Context<'_>) -> Result<(String, String), Fai
 }
 
 /// A grantee with a token that is bound to no key; [`Failed::NotDeclared`] where a gateway gives none, which it need not.
-pub(super) async fn bearer(
+pub(in crate::probe) async fn bearer(
     context: &Context<'_>,
     grantee: Signer,
     mut draft: Value,

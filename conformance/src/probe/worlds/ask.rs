@@ -5,7 +5,8 @@ use super::super::context::mcp;
 use super::super::wire::Reply;
 use super::Finding;
 use super::fill::{Lived, Through};
-use crate::model::{Difference, ExpectedAnswer};
+use crate::model::rule::Refusal;
+use crate::model::{Difference, Expected, ExpectedAnswer, Rule};
 use oap_identity::Timestamp;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -17,8 +18,6 @@ const PAGES: usize = 4;
 const SKEW: Duration = Duration::from_secs(300);
 /// Clocks that differ by less are taken for one, in milliseconds: so long an answer may be on its way.
 const APART: i64 = 1_000;
-/// So near to the end of an item it cannot be said from outside which side of it an answer was made.
-const NEAR: Duration = Duration::from_secs(2);
 
 /// Asks everything, the grantees in turns.
 ///
@@ -63,15 +62,7 @@ pub(in super::super) async fn ask(
     query: &Value,
     findings: &mut Vec<Finding>,
 ) -> Result<Option<Value>, Failed> {
-    let (mut differences, mut answer) = once(lived, grant, query).await?;
-    // Whether it is refused does not hang on an item.
-    let of_items = differences.iter().all(|difference| difference.at != "/status");
-    // A clock that is set stands: there nothing ends while it is asked.
-    let goes_on = !lived.context.sets_clock();
-    if !differences.is_empty() && of_items && goes_on && near_an_end(lived) {
-        lived.context.wait(NEAR).await?;
-        (differences, answer) = once(lived, grant, query).await?;
-    }
+    let (differences, answer) = once(lived, grant, query).await?;
     let live = lived.grants.get(&grant).map_or(&Value::Null, |live| &live.session.grant);
     let of = format!("grant {grant} (level {} of {})", live["trust_level"], live["redaction_profile"]);
     findings.extend(differences.into_iter().map(|difference| Finding {
@@ -81,13 +72,6 @@ pub(in super::super) async fn ask(
         difference,
     }));
     Ok(answer)
-}
-
-/// Whether an item of the world ends about now.
-fn near_an_end(lived: &Lived<'_>) -> bool {
-    let now = lived.context.now();
-    let (from, to) = (Timestamp::from_millis(now.millis() - NEAR.as_millis() as i64), now.plus(NEAR));
-    lived.model.ends().any(|end| (from..=to).contains(&end))
 }
 
 async fn once(
@@ -116,8 +100,35 @@ async fn once(
     let at = stated.filter(near).unwrap_or(before);
     let ahead = at.millis() - before.millis();
     lived.ahead = if ahead.abs() < APART { 0 } else { ahead };
-    let expected = lived.model.query(live.id(), query, at, &lived.disclosed);
+    let mut expected = lived.model.query(live.id(), query, at, &lived.disclosed);
     let mut differences = expected.differences(reply.status, &answer);
+    // A cursor is judged after the budgets.
+    let is_open = matches!(
+        expected,
+        Expected::Answer(_)
+            | Expected::Refused {
+                rule: Rule::Refusal(Refusal::CursorForeign | Refusal::CursorOtherQuery),
+                ..
+            }
+    );
+    if is_open && is_spent(reply.status, &answer) && lived.disclosed.account_spent(&lived.model, live.id()) {
+        differences.clear();
+    }
+    // Whether it is refused does not hang on an item.
+    if !differences.is_empty() && differences.iter().all(|difference| difference.at != "/status") {
+        // An item may have ended while it was asked: what was said is from before that, or from after it.
+        let took = context.now().millis() - before.millis();
+        let (from, to) = (at.millis() - took, at.millis() + took);
+        let ends = lived.model.ends().filter(|end| (from..=to).contains(&end.millis()));
+        for moment in std::iter::once(Timestamp::from_millis(from)).chain(ends) {
+            let other = lived.model.query(live.id(), query, moment, &lived.disclosed);
+            let others = other.differences(reply.status, &answer);
+            if others.is_empty() {
+                (expected, differences) = (other, others);
+                break;
+            }
+        }
+    }
     let shown = expected.answer().filter(|_| reply.status == 200);
     leaks(lived, grant, whole.as_ref().unwrap_or(&reply), shown, &mut differences);
     let of_tool = whole.as_ref().filter(|_| lived.through == Through::Mcp);
@@ -127,6 +138,11 @@ async fn once(
     }
     lived.disclosed.answered(&lived.model, live.id(), query, &answer);
     Ok((differences, Some(answer)))
+}
+
+/// Whether a budget refused an answer.
+pub(super) fn is_spent(status: u16, body: &Value) -> bool {
+    status == 429 && body["error"] == "budget_exhausted"
 }
 
 /// Where the text of an answer of a tool has not the items that it has for programs.
@@ -156,7 +172,11 @@ pub(in super::super) async fn explain(
         let expected = lived.model.query(live.id(), &everything, lived.now(), &lived.disclosed);
         let Some(shown) = expected.answer() else { return Ok(()) };
         let whole = lived.context.call(&live.session, "memory_explain", &json!({"item_id": id})).await?;
-        let said = mcp::said(&whole).json();
+        let reply = mcp::said(&whole);
+        let said = reply.json();
+        if is_spent(reply.status, &said) && lived.disclosed.account_spent(&lived.model, live.id()) {
+            return Ok(());
+        }
         let must: Vec<&Value> = items.iter().filter(|item| item["item_id"] == *id).collect();
         let is_so = said["items"].as_array().is_some_and(|found| found.iter().collect::<Vec<_>>() == must);
         let mut differences = Vec::new();

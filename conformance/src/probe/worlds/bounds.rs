@@ -7,6 +7,7 @@ use super::fill::{Lived, canaries_of};
 use super::live::{exchange, revoke};
 use super::{Finding, judge};
 use crate::probe::Context;
+use crate::probe::refusals::bearer;
 use crate::world::{Canaries, Item, Setting, World};
 use oap_identity::Timestamp;
 use serde_json::{Value, json};
@@ -33,30 +34,48 @@ pub(in super::super) async fn at_bounds(context: &Context<'_>, manifest: &Value)
     let items: Vec<(usize, &Item)> = world.items().enumerate().collect();
     lived.capture(&items).await?;
     let mut findings = Vec::new();
+    let done = around(&mut lived, [begins, ends], &mut findings).await;
+    judge(&findings).and(done)
+}
+
+async fn around(
+    lived: &mut Lived<'_>,
+    [begins, ends]: [Timestamp; 2],
+    findings: &mut Vec<Finding>,
+) -> Result<(), Failed> {
+    let context = lived.context;
     // Taken back with what was made from it.
-    for grant in [2, 3, 4] {
-        lived.grant(grant, &mut findings).await?;
+    for grant in [2, 3] {
+        lived.grant(grant, findings).await?;
     }
-    state(&lived, 3, false, &mut findings).await?;
-    revoke(&mut lived, 2).await?;
-    state(&lived, 3, false, &mut findings).await?;
-    state(&lived, 2, true, &mut findings).await?;
-    judge(&findings)?;
+    let grantee = context.stranger();
+    let draft = context.draft(&grantee, &context.word(), 2);
+    match bearer(context, grantee, draft).await {
+        Ok(_) => lived.grant(4, findings).await?,
+        // Nobody need give such tokens.
+        Err(Failed::NotDeclared(_)) => {}
+        Err(why) => return Err(why),
+    }
+    state(lived, 3, false, findings).await?;
+    revoke(lived, 2).await?;
+    state(lived, 3, false, findings).await?;
+    state(lived, 2, true, findings).await?;
+    judge(findings)?;
     // On a clock that goes on nobody asks at a millisecond.
     if !context.advance(LEAST).await? {
         return Ok(());
     }
     lived.model.clock_is_exact();
     lived.issue(0).await?;
-    looked(&mut lived, &[0], &mut findings).await?;
+    looked(lived, &[0], findings).await?;
     for at in [before(begins), begins, before(ends), ends, ends.plus(LEAST)] {
-        until(&lived, at).await?;
+        until(lived, at).await?;
         if at == begins {
-            lived.grant(1, &mut findings).await?;
+            lived.grant(1, findings).await?;
         }
         let grants: &[usize] = if at < begins { &[0] } else { &[0, 1] };
-        looked(&mut lived, grants, &mut findings).await?;
-        judge(&findings)?;
+        looked(lived, grants, findings).await?;
+        judge(findings)?;
     }
     Ok(())
 }

@@ -138,27 +138,33 @@ impl<'a> Lived<'a> {
     ) -> Result<Self, Failed> {
         let mut lived = Self::new(context, world, manifest, canaries)?;
         let mut findings = Vec::new();
+        let done = lived.filled(&mut findings).await;
+        judge(&findings).and(done)?;
+        Ok(lived)
+    }
+
+    async fn filled(&mut self, findings: &mut Vec<Finding>) -> Result<(), Failed> {
+        let world = self.world;
         // A grant that names no scope tells which one the default is; items are read by it.
         for (number, _) in world.grants.iter().enumerate().filter(|(_, grant)| grant.is_unscoped()) {
-            lived.grant(number, &mut findings).await?;
-            let granter = lived.grants.get(&number).and_then(|live| live.session.grant["granter"].as_str());
+            self.grant(number, findings).await?;
+            let granter = self.grants.get(&number).and_then(|live| live.session.grant["granter"].as_str());
             if let Some((_, scope)) = granter.and_then(|granter| granter.split_once('#')) {
-                lived.model.default_scope(scope);
+                self.model.default_scope(scope);
             }
         }
         let mut number = 0;
         for batch in &world.batches {
             let items: Vec<(usize, &Item)> = (number..).zip(batch).collect();
             number += batch.len();
-            lived.capture(&items).await?;
+            self.capture(&items).await?;
         }
         for number in 0..world.grants.len() {
-            if !lived.grants.contains_key(&number) {
-                lived.grant(number, &mut findings).await?;
+            if !self.grants.contains_key(&number) {
+                self.grant(number, findings).await?;
             }
         }
-        judge(&findings)?;
-        Ok(lived)
+        Ok(())
     }
 
     /// Reads the keys of the principal's DID document: what they must not have become is found.

@@ -43,7 +43,7 @@ pub(in super::super) async fn behind_gates(
     let (mut last, mut findings) = (Last::default(), Vec::new());
     for next in &gated.steps {
         let done = step(&mut lived, next, &mut last, &mut findings).await;
-        done.and_then(|()| judge(&findings)).map_err(|failed| match failed {
+        judge(&findings).and(done).map_err(|failed| match failed {
             Failed::Wrong(why) => Failed::Wrong(format!("{}: {why}", gated.what)),
             not_made @ (Failed::Skipped(_) | Failed::NotDeclared(_) | Failed::NotCovered(_)) => not_made,
         })?;

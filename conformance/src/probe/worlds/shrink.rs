@@ -51,13 +51,14 @@ pub(super) async fn lived_through(
     lived.read_keys(&mut findings).await?;
     for (number, next) in history.steps.iter().enumerate() {
         let before = seen(&lived);
-        step(&mut lived, &mut kept, next, &mut findings).await?;
-        if next.is_of_owner() && findings.is_empty() {
-            look(&mut lived, &mut kept, &before, &mut findings).await?;
+        let mut done = step(&mut lived, &mut kept, next, &mut findings).await;
+        if next.is_of_owner() && findings.is_empty() && done.is_ok() {
+            done = look(&mut lived, &mut kept, &before, &mut findings).await;
         }
         if !findings.is_empty() {
             return Ok(Shown::Found(number, findings));
         }
+        done?;
     }
     Ok(kept.refused.map_or(Shown::Nothing, Shown::Refused))
 }
