@@ -344,7 +344,9 @@ pub const LIST: &str = "uk_ofsi";
 const SCREENED: &[Case] = &[
     within("a sanctions list that is not there", |n| {
         let screened = || context(&n.own, json!({"sanctions_screening": [LIST]}));
-        let mut steps = vec![list(None), Step::Grant(0), Step::Ask(0), screened(), Step::Ask(0)];
+        // Beside a context that is asked as well, for its wall, and screens nobody.
+        let beside = context(&n.third, wall([&n.own, &n.other]));
+        let mut steps = vec![list(None), beside, Step::Grant(0), Step::Ask(0), screened(), Step::Ask(0)];
         steps.extend([Step::Consent(0), Step::Ask(0)]);
         // It is there now, and names somebody else.
         steps.extend([list(Some(&[OTHER])), screened(), Step::Ask(0), list(None), screened(), Step::Ask(0)]);

@@ -566,7 +566,9 @@ mod tests {
         let sanctions: Sanctions = [(SanctionsList::Eu, BTreeSet::new())].into();
         let mut obligations = Obligations { sanctions: Arc::new(sanctions), ..Obligations::default() };
         assert!(gate.changed(&obligations, false, now).is_none(), "nobody is screened");
-        obligations.contexts.extend([context("work", json!({"sanctions_screening": ["eu"]}))]);
+        // One of two contexts screens.
+        let screening = context("work", json!({"sanctions_screening": ["eu"]}));
+        obligations.contexts.extend([screening, context("personal", json!({}))]);
         let gate = gate.changed(&obligations, false, now).unwrap();
         obligations.sanctions = Arc::default();
         assert!(gate.changed(&obligations, false, now).is_some());

@@ -153,6 +153,9 @@ impl Writer {
     fn in_order(&mut self, start: usize, first: usize) -> Result<(), Error> {
         let Self { out, members } = self;
         let of = &mut members[first..];
+        if of.iter().any(|member| member.end == member.name_end) {
+            return Err(Error::custom("a name without a value"));
+        }
         let name = |member: &Member| &out[member.start + 1..member.name_end - 1];
         let is_plain = |name: &[u8]| name.iter().all(|byte| byte.is_ascii() && *byte != b'\\');
         let sorted = if of.iter().all(|member| is_plain(name(member))) {
@@ -180,10 +183,6 @@ impl Writer {
                 ordered.push(b',');
             }
             ordered.extend(&out[member.start..member.end]);
-        }
-        // The same bytes in another order, whatever came between names and values.
-        if ordered.len() != out.len() - start {
-            return Err(Error::custom("a name without a value"));
         }
         out.truncate(start);
         out.append(&mut ordered);
@@ -439,13 +438,13 @@ impl Compound<'_> {
     }
 }
 
-macro_rules! of_elements {
-    ($($trait:ident $method:ident),+) => {
+macro_rules! compounds {
+    ($($trait:ident: $method:ident ($($name:ident: $type:ty)?) $part:ident;)+) => {
         $(impl $trait for Compound<'_> {
             type Ok = ();
             type Error = Error;
-            fn $method<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Error> {
-                self.element(value)
+            fn $method<T: Serialize + ?Sized>(&mut self, $($name: $type,)? value: &T) -> Result<(), Error> {
+                self.$part($($name,)? value)
             }
             fn end(self) -> Result<(), Error> {
                 self.close()
@@ -454,28 +453,14 @@ macro_rules! of_elements {
     };
 }
 
-macro_rules! of_fields {
-    ($($trait:ident),+) => {
-        $(impl $trait for Compound<'_> {
-            type Ok = ();
-            type Error = Error;
-            fn serialize_field<T: Serialize + ?Sized>(&mut self, name: &'static str, value: &T) -> Result<(), Error> {
-                self.field(name, value)
-            }
-            fn end(self) -> Result<(), Error> {
-                self.close()
-            }
-        })+
-    };
+compounds! {
+    SerializeSeq: serialize_element() element;
+    SerializeTuple: serialize_element() element;
+    SerializeTupleStruct: serialize_field() element;
+    SerializeTupleVariant: serialize_field() element;
+    SerializeStruct: serialize_field(name: &'static str) field;
+    SerializeStructVariant: serialize_field(name: &'static str) field;
 }
-
-of_elements!(
-    SerializeSeq serialize_element,
-    SerializeTuple serialize_element,
-    SerializeTupleStruct serialize_field,
-    SerializeTupleVariant serialize_field
-);
-of_fields!(SerializeStruct, SerializeStructVariant);
 
 impl SerializeMap for Compound<'_> {
     type Ok = ();
@@ -707,6 +692,6 @@ mod tests {
         assert!(to_vec(raw).is_err());
         assert!(to_vec(&BTreeMap::from([(Some(vec![1]), 1)])).is_err());
         assert!(to_vec(&BTreeMap::from([(true, 1)])).is_err() && to_vec(&BTreeMap::from([((), 1)])).is_err());
-        assert!(to_vec(&NameAlone(["b", "a"])).is_err());
+        assert!(to_vec(&NameAlone(["b", "a"])).is_err() && to_vec(&NameAlone(["a", "b"])).is_err());
     }
 }
