@@ -3,11 +3,11 @@
 
     conformance/rogues/mutants.py --list
     conformance/rogues/mutants.py --sample N [--seed S] [--changed REF] [--only tests|suite]
-    conformance/rogues/mutants.py --full [--minutes M] [--only tests|suite]
+    conformance/rogues/mutants.py --full [--minutes M] [--only tests|suite] [--profile bench]
 
 `mutator/` puts every mutant of FILES behind a switch in a copy under target/rogues: one build serves for all of them, and an environment variable
 says which is on. What does not compile is left out. A first run of every test says which tests come to which mutant; of the others nothing
-can be seen. A mutant is shown to the tests of its own room first, and to the probes of one seed before those of five. What was found out stands in
+can be seen. A mutant is shown to the probes of one seed before those of five; then, where they do not notice it, to the other tests, those of its own room first. What was found out stands in
 target/rogues/mutants.jsonl and is not asked again: that a mutant is noticed as long as its file stays as it is, that it is not as long as the
 tests do. So a full run may be ended (`--minutes`, or by hand) and goes on where it was. `--sample` takes N of them by a seed (most stay the same where a file changes), `--changed` those of files that differ from a commit. The
 product has no such switch (docs/decisions.md).
@@ -171,7 +171,7 @@ def blamed(said):
     return found
 
 
-def built(targets):
+def built(targets, profile):
     """Mutants, and the programs of the tests."""
     build = ["build", "-q", "--manifest-path", str(ROOT / "conformance/rogues/mutator/Cargo.toml"), "--target-dir", str(COPY.parent / "mutator")]
     subprocess.run(["cargo", *build], check=True)
@@ -179,7 +179,7 @@ def built(targets):
     EXCLUDED.touch()
     for _ in range(12):
         mutants = mutate()
-        status, said, errors = cargo(["test", "--workspace", "--no-run", "--no-fail-fast", *targets])
+        status, said, errors = cargo(["test", "--workspace", "--profile", profile, "--no-run", "--no-fail-fast", *targets])
         if status == 0:
             break
         worse = blamed(said)
@@ -286,7 +286,7 @@ class Known:
 
 
 def measured(kind, chosen, mutants, programs, arguments, until, all_seeds):
-    """Prints what survives, and the scores; the survivors."""
+    """Prints what survives, and the scores; the survivors. The probes are among the tests: what they notice is not shown to the others."""
     started = time.monotonic()
     by_mutant, took = mapped(programs, arguments, all_seeds[-1])
     reached = sum(number in by_mutant for number in mutants)
@@ -294,10 +294,11 @@ def measured(kind, chosen, mutants, programs, arguments, until, all_seeds):
         sys.exit(f"{kind}: no program that passes without a mutant comes to any: nothing was measured")
     print(f"{kind}: {reached} of {len(mutants)} mutants are come to; one run without takes {sum(took.values()):.0f} s", flush=True)
     known, noticed = Known(kind, mutants, programs, all_seeds), {}
+    by_probes = Known("suite", mutants, [], []) if kind == "tests" else known
 
     def look(number):
         mutant = mutants[number]
-        found = known.of(number)
+        found = by_probes.of(number) or known.of(number)
         if found is None:
             if time.monotonic() > until:
                 return
@@ -355,6 +356,7 @@ def main():
     parser.add_argument("--only", choices=["tests", "suite"])
     parser.add_argument("--minutes", type=float, default=1e6, help="what is looked at after them is left for another time")
     parser.add_argument("--numbers", type=int, nargs="*", help="these alone")
+    parser.add_argument("--profile", default="test", help="of cargo, which programs are built with; with bench a seed of the probes takes half the time")
     given = parser.parse_args()
     started = time.monotonic()
     targets = {"tests": TESTS, "suite": SUITE}.get(given.only, [*TESTS, *SUITE])
@@ -366,7 +368,7 @@ def main():
         if not set(changed) & set(FILES):
             print(f"none of these rooms differs from {given.changed}")
             return 0
-    mutants, programs = built(targets)
+    mutants, programs = built(targets, given.profile)
     left_out = len(set(EXCLUDED.read_text().split()))
     print(f"{len(mutants)} mutants in {len(FILES)} files, {left_out} that do not compile left out; built in {time.monotonic() - started:.0f} s", flush=True)
     for file, function, edit, why in EQUIVALENT + UNSEEN:
@@ -389,10 +391,10 @@ def main():
     probes = [program for program in programs if program[0].name.startswith("probes-")]
     tests = [program for program in programs if program not in probes]
     survivors, until = [], started + 60 * given.minutes
-    if given.only != "suite":
-        survivors = measured("tests", chosen, mutants, tests, [], until, [FEW])
     if given.only != "tests":
-        survivors += measured("suite", chosen, mutants, probes, [PROBES], until, [FEW] if given.sample else [FEW, MORE])
+        survivors = measured("suite", chosen, mutants, probes, [PROBES], until, [FEW] if given.sample else [FEW, MORE])
+    if given.only != "suite":
+        survivors += measured("tests", chosen, mutants, tests, [], until, [FEW])
     return 3 if survivors else 0
 
 

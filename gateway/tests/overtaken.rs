@@ -355,6 +355,31 @@ async fn a_revoked_key_and_an_end_stop_answers_under_way() {
     }
 }
 
+/// Two answers that would disclose an item for the first time, at once: the second one shows what was got before, and is charged for it.
+#[tokio::test]
+async fn of_two_first_answers_at_once_one_is_the_first() {
+    let world = World::new().await;
+    world.capture(&[note("tea", &[])]).await;
+    let grantee = agent(2);
+    let grant = world.issue(&world.draft(&grantee)).await;
+    let token = world.token(&grantee, &grant).await;
+    let ask = async |query: &str| world.query(&grantee, &token, &json!({"query": query})).await;
+    // The view is there.
+    ask("nothing").await.ok();
+    let go = held_up(&world.gateway).await;
+    let release = async {
+        for _ in 0..50 {
+            tokio::task::yield_now().await;
+        }
+        go.send(()).unwrap();
+    };
+    let (one, two, ()) = tokio::join!(ask("tea"), ask("tea"), release);
+    one.ok();
+    two.ok();
+    let accounts = world.owner("GET", "/oap/owner/budgets", None).await.ok();
+    assert_eq!(accounts["accounts"][0]["epsilon_spent"], json!(0.031));
+}
+
 /// Documents are published with the keys in use, whatever else is published at the same time.
 #[tokio::test]
 async fn an_attestation_publishes_no_key_that_was_rotated_meanwhile() {

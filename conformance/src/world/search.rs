@@ -18,8 +18,26 @@ const BITS: u32 = 16;
 pub struct Canaries {
     /// By their first bytes: the word in small letters, and where it was planted.
     by_head: HashMap<[u8; HEAD], Vec<(String, String)>>,
-    /// By [`slot`]: whether a word may begin so. Nearly all of what is looked through begins none; empty as long as there are no words.
-    begins: Vec<bool>,
+    begins: Begins,
+}
+
+/// A bit for each [`slot`]: whether a word may begin so. Nearly all of what is looked through begins none. Empty as long as there are no words.
+#[derive(Debug, Clone, Default)]
+struct Begins(Vec<u64>);
+
+impl Begins {
+    fn add(&mut self, head: [u8; HEAD]) {
+        let slot = slot(head);
+        self.0.resize(1 << (BITS - u64::BITS.ilog2()), 0);
+        if let Some(bits) = self.0.get_mut(slot / u64::BITS as usize) {
+            *bits |= 1 << (slot % u64::BITS as usize);
+        }
+    }
+
+    fn may(&self, head: [u8; HEAD]) -> bool {
+        let slot = slot(head);
+        self.0.get(slot / u64::BITS as usize).is_some_and(|bits| bits >> (slot % u64::BITS as usize) & 1 == 1)
+    }
 }
 
 /// A canary in some bytes.
@@ -38,10 +56,7 @@ impl Canaries {
     pub fn add(&mut self, word: &str, planted: impl Into<String>) {
         let small = word.to_lowercase();
         if let Some(head) = small.as_bytes().first_chunk::<HEAD>() {
-            self.begins.resize(1 << BITS, false);
-            if let Some(begins) = self.begins.get_mut(slot(*head)) {
-                *begins = true;
-            }
+            self.begins.add(*head);
             let same = self.by_head.entry(*head).or_default();
             if same.iter().all(|(known, _)| *known != small) {
                 same.push((small, planted.into()));
@@ -58,12 +73,12 @@ impl Canaries {
     }
 
     fn look(&self, bytes: &[u8], written: &str, depth: usize, found: &mut BTreeMap<String, Found>) {
-        let small = String::from_utf8_lossy(bytes).to_lowercase();
+        let text = String::from_utf8_lossy(bytes);
+        let small = if text.is_ascii() { text.to_ascii_lowercase() } else { text.to_lowercase() };
         self.plain(small.as_bytes(), written, found);
         if depth == DEPTH {
             return;
         }
-        let text = String::from_utf8_lossy(bytes);
         if text.contains('\\') {
             let inner = unescaped(&text);
             if inner != text {
@@ -91,13 +106,12 @@ impl Canaries {
     }
 
     fn plain(&self, bytes: &[u8], written: &str, found: &mut BTreeMap<String, Found>) {
-        for at in 0..bytes.len() {
-            let Some(rest) = bytes.get(at..) else { break };
-            let Some(head) = rest.first_chunk::<HEAD>() else { break };
-            if self.begins.get(slot(*head)) != Some(&true) {
+        for (at, head) in bytes.windows(HEAD).enumerate() {
+            let Some(head) = head.first_chunk::<HEAD>().filter(|head| self.begins.may(**head)) else {
                 continue;
-            }
+            };
             let Some(known) = self.by_head.get(head) else { continue };
+            let rest = bytes.get(at..).unwrap_or_default();
             for (word, planted) in known {
                 if rest.starts_with(word.as_bytes()) && !found.contains_key(word) {
                     let written = if written.is_empty() { "as it is".to_owned() } else { written.to_owned() };

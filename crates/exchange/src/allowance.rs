@@ -1,14 +1,14 @@
 //! What may still be disclosed under a grant (protocol section 5).
 
+use imbl::OrdSet;
 use oap_identity::ItemId;
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// The distinct items that were ever disclosed under a grant. The first `max_items` are remembered; after that
-/// only those come back (protocol section 5).
+/// only those come back (protocol section 5). A copy of it costs the same however many they are.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Disclosed {
-    items: BTreeSet<ItemId>,
+    items: OrdSet<ItemId>,
     max_items: usize,
 }
 
@@ -77,6 +77,12 @@ impl Allowance {
         self.0.iter().all(|grant| grant.remaining() > 0 || grant.contains(item))
     }
 
+    /// How many items each of the grants has disclosed, in their order. It only grows: where it is the same, so are the items.
+    #[must_use]
+    pub fn disclosed(&self) -> Vec<usize> {
+        self.0.iter().map(|grant| grant.count()).collect()
+    }
+
     /// Which of the grants have no more to give, in their order.
     #[must_use]
     pub fn exhausted(&self) -> Vec<bool> {
@@ -98,6 +104,11 @@ pub struct Room<'a> {
 }
 
 impl Room<'_> {
+    /// Whether there is room for so many items, whichever they are.
+    pub(crate) fn is_left_for(&self, items: usize) -> bool {
+        self.left.iter().all(|left| *left >= items)
+    }
+
     /// Takes room for an item under every grant that has not disclosed it yet; `false`, and nothing taken, where one
     /// has none left.
     pub fn take(&mut self, item: ItemId) -> bool {

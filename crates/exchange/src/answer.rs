@@ -99,7 +99,28 @@ pub fn find(
     meaning: Option<&Vector>,
     after: Option<Position>,
 ) -> Found {
-    find_among(view, allowance, query, |_| true, meaning, after)
+    let slice = view.slice();
+    let ranked_otherwise = meaning.is_some() && slice.has_vectors();
+    if query.is_listing() || query.narrows() || ranked_otherwise {
+        return find_among(view, allowance, query, |_| true, meaning, after);
+    }
+    // Nothing is asked of a member but its words: those alone are looked at that may be among the first.
+    let mut words = slice.matches(&query.query);
+    let best = words.best();
+    let most = limit(query) + 1;
+    match after.map(|after| after.rank) {
+        Some(Rank::Captured(_)) => {}
+        _ if !allowance.room().is_left_for(most) => {}
+        Some(Rank::Score(last)) => words.keep_first(most, Some(last)),
+        None => words.keep_first(most, None),
+    }
+    let ranked = words.iter().filter_map(|(place, score)| Some(Ranked::scored(slice.at(place)?, score)));
+    pick(view, allowance, query, ranked.collect(), best, after)
+}
+
+/// How many items an answer has at most.
+fn limit(query: &Query) -> usize {
+    usize::from(query.max_results.unwrap_or(DEFAULT_RESULTS))
 }
 
 /// Finds one item in a view, as a listing would that has it alone. What the view does not have is not found, as what is nowhere.
@@ -112,11 +133,15 @@ pub fn find_item(view: &View, allowance: &Allowance, query: &Query, item: ItemId
 #[must_use]
 pub fn find_items(view: &View, allowance: &Allowance, query: &Query, items: &[ItemId]) -> Found {
     let items: BTreeSet<&ItemId> = items.iter().collect();
+    if query.is_listing() {
+        let members = items.into_iter().filter_map(|item| view.slice().member(*item));
+        return list_among(view, allowance, query, members);
+    }
     find_among(view, allowance, query, |member| items.contains(&member.id()), None, None)
 }
 
 /// Finds among the items of a view that are wanted.
-pub(crate) fn find_among(
+fn find_among(
     view: &View,
     allowance: &Allowance,
     query: &Query,
@@ -126,7 +151,8 @@ pub(crate) fn find_among(
 ) -> Found {
     let mut ranked = rank(view.slice(), query, meaning);
     ranked.retain(|ranked| wanted(ranked.member));
-    pick(view, allowance, query, ranked, after)
+    let best = ranked.iter().map(|ranked| ranked.rank.score()).fold(0.0, f32::max);
+    pick(view, allowance, query, ranked, best, after)
 }
 
 /// Finds among these members of a view, in the order of a listing.
@@ -137,25 +163,25 @@ pub(crate) fn list_among<'v>(
     members: impl Iterator<Item = &'v Member>,
 ) -> Found {
     let admitted = members.filter(|member| admits(listing, member));
-    pick(view, allowance, listing, admitted.map(Ranked::listed).collect(), None)
+    pick(view, allowance, listing, admitted.map(Ranked::listed).collect(), 0.0, None)
 }
 
-/// Takes the best of what was ranked, behind a position.
+/// Takes the first of what was ranked, behind a position. `best` is the highest score that the query has in the view.
 fn pick(
     view: &View,
     allowance: &Allowance,
     query: &Query,
     mut ranked: Vec<Ranked<'_>>,
+    best: f32,
     after: Option<Position>,
 ) -> Found {
-    let best = ranked.iter().map(|ranked| ranked.rank.score()).fold(0.0, f32::max);
     if let Some(after) = after {
         let place = (after.rank.key(), after.item);
         ranked.retain(|ranked| ranked.place() > place);
     }
     let mut ranked: BinaryHeap<Reverse<Ranked>> = ranked.into_iter().map(Reverse).collect();
     let mut room = allowance.room();
-    let limit = usize::from(query.max_results.unwrap_or(DEFAULT_RESULTS));
+    let limit = limit(query);
     let (mut hits, mut more) = (Vec::new(), false);
     while let Some(Reverse(Ranked { rank, member })) = ranked.pop() {
         if !room.take(member.id()) {
@@ -196,6 +222,10 @@ impl<'v> Ranked<'v> {
         Self { rank: Rank::Captured(member.captured_at), member }
     }
 
+    const fn scored(member: &'v Member, score: f32) -> Self {
+        Self { rank: Rank::Score(score), member }
+    }
+
     fn place(&self) -> (Reverse<i64>, ItemId) {
         (self.rank.key(), self.member.id())
     }
@@ -203,7 +233,7 @@ impl<'v> Ranked<'v> {
 
 impl PartialEq for Ranked<'_> {
     fn eq(&self, other: &Self) -> bool {
-        self.place() == other.place()
+        self.cmp(other).is_eq()
     }
 }
 
@@ -217,7 +247,8 @@ impl PartialOrd for Ranked<'_> {
 
 impl Ord for Ranked<'_> {
     fn cmp(&self, other: &Self) -> Ordering {
-        self.place().cmp(&other.place())
+        let by_id = || self.member.id().cmp(&other.member.id());
+        self.rank.key().cmp(&other.rank.key()).then_with(by_id)
     }
 }
 
@@ -229,19 +260,14 @@ fn rank<'v>(slice: &'v Slice, query: &Query, meaning: Option<&Vector>) -> Vec<Ra
         return members.map(Ranked::listed).collect();
     }
     let words = slice.matches(&query.query);
-    let scored = |place: u32, score: f32| {
-        let member = slice.at(place).filter(admitted)?;
-        Some(Ranked { rank: Rank::Score(score), member })
-    };
+    let scored = |place: u32, score: f32| Some(Ranked::scored(slice.at(place).filter(admitted)?, score));
     match meaning.filter(|_| slice.has_vectors()) {
-        None => {
-            let score = |place: &u32| words.scores.get(*place as usize).copied().unwrap_or_default();
-            words.found.iter().filter_map(|place| scored(*place, score(place))).collect()
-        }
+        None => words.iter().filter_map(|(place, score)| scored(place, score)).collect(),
         Some(meaning) => {
             let admitted = slice.placed().filter(|(_, member)| admits(query, member));
             let admitted: Vec<_> = admitted.map(|(place, member)| (place as usize, member.id())).collect();
-            let fused = fuse(&admitted, &words.scores, &slice.nearness(meaning));
+            let nearness = slice.nearness(meaning);
+            let fused = fuse(&admitted, &words.by_place(nearness.len()), &nearness);
             fused.into_iter().filter_map(|(place, score)| scored(place as u32, score)).collect()
         }
     }

@@ -79,11 +79,9 @@ impl Corpus {
     #[must_use]
     pub fn find(&self, query: &str) -> Vec<(ItemId, f32)> {
         let matches = self.index.matches(query);
-        let found = matches.found.iter().filter_map(|place| {
-            let at = *place as usize;
-            Some((self.items.get(at).copied().flatten()?, *matches.scores.get(at)?))
-        });
-        let mut found: Vec<(ItemId, f32)> = found.filter(|(_, score)| *score > 0.0).collect();
+        let item = |place: u32| self.items.get(place as usize).copied().flatten();
+        let mut found: Vec<(ItemId, f32)> =
+            matches.iter().filter_map(|(place, score)| Some((item(place)?, score))).collect();
         found.sort_by(|a, b| b.1.total_cmp(&a.1).then(b.0.cmp(&a.0)));
         found
     }

@@ -7,7 +7,7 @@
 use oap_identity::Timestamp;
 
 /// When an item was captured, UTC.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Date {
     year: u16,
     month: u8,

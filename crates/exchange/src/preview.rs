@@ -73,7 +73,7 @@ impl Preview {
     /// How many items the words of a query match.
     #[must_use]
     pub fn matching(&self, query: &str) -> usize {
-        self.slice.matches(query).found.len()
+        self.slice.matches(query).len()
     }
 
     /// The vectors of the items, in their order; none without a model.

@@ -133,6 +133,11 @@ impl Query {
         self.query.trim().is_empty()
     }
 
+    /// Whether it asks for something of an item beside its text.
+    pub(crate) const fn narrows(&self) -> bool {
+        self.kinds.is_some() || self.labels_any.is_some() || self.min_confidence.is_some()
+    }
+
     /// The hash that binds a cursor to its query: of everything but the cursor, the number of results, the proof
     /// asked for and the request's name.
     ///

@@ -13,13 +13,15 @@ use crate::turns::{Near, Turns};
 use oap_identity::{ItemId, Timestamp};
 use oap_memory::Kind;
 use oap_memory::text::{Language, Term, terms};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 const K1: f32 = 1.2;
 const B: f32 = 0.75;
 /// What a word of a document itself counts. Frequencies and lengths are in tenths.
 const OWN: u32 = 10;
+/// Sums of no more numbers than one for so many places are made of pairs: about there sorting them takes as long as an array of all.
+const SPARSE: usize = 4;
 /// What the score of its day counts for a turn.
 const DAY: f32 = 0.5;
 /// A word that more documents hold than one in so many, such as a name that everybody is called by, says nothing of the
@@ -56,6 +58,8 @@ pub struct Index {
     count: usize,
     turns: Turns,
     days: Days,
+    /// The places of what was captured on a date, in their order.
+    dates: BTreeMap<Date, Vec<u32>>,
     /// The sum of the lengths.
     total: u64,
     bytes: usize,
@@ -79,7 +83,6 @@ struct Indexed {
     near: Near,
     /// The place of its day, of a turn.
     day: Option<u32>,
-    date: Option<Date>,
 }
 
 /// The words of a text, and how many of them mean something: what is counted before a document enters an index.
@@ -111,13 +114,94 @@ pub(crate) fn weight(frequency: f32, length: f32) -> f32 {
     frequency * (K1 + 1.0) / (frequency + K1 * (1.0 - B + B * length))
 }
 
-/// What the words of a query find.
+/// What the words of a query find: the places that match, each once, with their scores.
 #[derive(Debug, Clone)]
-pub(crate) struct Matches {
-    /// By place; 0 where nothing matches.
-    pub(crate) scores: Vec<f32>,
-    /// The places that match.
-    pub(crate) found: Vec<u32>,
+pub(crate) struct Matches(Vec<(u32, f32)>);
+
+impl Matches {
+    /// The places that match, with their scores, which are above 0.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, f32)> {
+        self.0.iter().copied()
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// The highest score, 0 where nothing matches.
+    pub(crate) fn best(&self) -> f32 {
+        self.iter().map(|(_, score)| score).fold(0.0, f32::max)
+    }
+
+    /// Keeps what may be among the first so many, whatever decides between equals; where an answer ended with the score `last`, of what
+    /// comes behind it.
+    pub(crate) fn keep_first(&mut self, mut most: usize, last: Option<f32>) {
+        if let Some(last) = last {
+            self.0.retain(|(_, score)| *score <= last);
+            // Of those some came before.
+            most += self.iter().filter(|(_, score)| *score == last).count();
+        }
+        if most < self.0.len() {
+            let (_, (_, least), _) = self.0.select_nth_unstable_by(most, |a, b| b.1.total_cmp(&a.1));
+            let least = *least;
+            self.0.retain(|(_, score)| *score >= least);
+        }
+    }
+
+    /// The score at every one of so many places, 0 where nothing matches.
+    pub(crate) fn by_place(&self, places: usize) -> Vec<f32> {
+        let mut scores = vec![0.0; places];
+        for (place, score) in &self.0 {
+            if let Some(at) = scores.get_mut(*place as usize) {
+                *at = *score;
+            }
+        }
+        scores
+    }
+}
+
+/// Sums by place, in the order in which what is added comes. Of what few places have, pairs that are sorted at the end; otherwise an array
+/// with a number for every place. Both add the same numbers in the same order.
+struct Sums<N> {
+    /// A pair for each number that was added; beside an array, one for each place that has a sum.
+    pairs: Vec<(u32, N)>,
+    all: Option<Vec<N>>,
+}
+
+impl<N: Copy + Default + PartialEq + std::ops::AddAssign> Sums<N> {
+    /// To so many places; by an array, or by pairs alone.
+    fn of(by_array: bool, places: usize) -> Self {
+        Self { pairs: Vec::new(), all: by_array.then(|| vec![N::default(); places]) }
+    }
+
+    fn add(&mut self, place: u32, number: N) {
+        let Some(sum) = self.all.as_mut().and_then(|all| all.get_mut(place as usize)) else {
+            return self.pairs.push((place, number));
+        };
+        if *sum == N::default() {
+            self.pairs.push((place, number));
+        }
+        *sum += number;
+    }
+
+    /// Each place with its sum, once. Nothing is left.
+    fn take(&mut self) -> impl Iterator<Item = (u32, N)> {
+        if self.all.is_none() {
+            self.pairs.sort_by_key(|(place, _)| *place);
+            self.pairs.dedup_by(|next, first| {
+                let same = next.0 == first.0;
+                if same {
+                    first.1 += next.1;
+                }
+                same
+            });
+        }
+        let all = &mut self.all;
+        self.pairs.drain(..).map(move |(place, number)| {
+            let sum = all.as_mut().and_then(|all| all.get_mut(place as usize));
+            (place, sum.map_or(number, std::mem::take))
+        })
+    }
 }
 
 impl Index {
@@ -165,8 +249,17 @@ impl Index {
             length,
             near: Near::default(),
             day: is_turn.then(|| self.days.insert(document.captured_at, own)),
-            date: Date::of(document.captured_at),
         };
+        if let Some(date) = Date::of(document.captured_at) {
+            let places = self.dates.entry(date).or_insert_with(|| {
+                self.bytes += DATE;
+                Vec::new()
+            });
+            if let Err(at) = places.binary_search(&place) {
+                places.insert(at, place);
+                self.bytes += DATED;
+            }
+        }
         let at = place as usize;
         if self.documents.len() <= at {
             self.documents.resize(at + 1, None);
@@ -196,6 +289,17 @@ impl Index {
                 self.numbers.remove(&word.text);
                 *word = Word::default();
                 self.free.push(number);
+            }
+        }
+        if let Some(date) = Date::of(captured_at)
+            && let Some(places) = self.dates.get_mut(&date)
+            && let Ok(at) = places.binary_search(&place)
+        {
+            places.remove(at);
+            self.bytes -= DATED;
+            if places.is_empty() {
+                self.dates.remove(&date);
+                self.bytes -= DATE;
             }
         }
         if document.day.is_some() {
@@ -248,6 +352,7 @@ impl Index {
     /// Gives back what it took for growing.
     pub(crate) fn shrink(&mut self) {
         self.words.iter_mut().for_each(|word| word.holders.shrink_to_fit());
+        self.dates.values_mut().for_each(Vec::shrink_to_fit);
         self.words.shrink_to_fit();
         self.documents.shrink_to_fit();
     }
@@ -262,38 +367,44 @@ impl Index {
     /// query alone; each word of the query counts once.
     #[must_use]
     pub fn score(&self, query: &str) -> Vec<f32> {
-        self.matches(query).scores
+        self.matches(query).by_place(self.documents.len())
     }
 
-    /// What a query finds.
+    /// The documents that hold a word themselves.
+    fn holders(&self, word: &str) -> Option<&[(u32, u32)]> {
+        Some(&self.words.get(*self.numbers.get(word)? as usize)?.holders)
+    }
+
+    /// The places of what was captured on dates that are wanted, day by day.
+    fn captured(&self, wanted: impl Fn(Date) -> bool) -> Vec<&[u32]> {
+        self.dates.iter().filter(|(date, _)| wanted(**date)).map(|(_, places)| places.as_slice()).collect()
+    }
+
+    /// What a query finds. Where that is little, it costs what its words and dates find, and a look at each day and date; otherwise a
+    /// number for every place, too.
     pub(crate) fn matches(&self, query: &str) -> Matches {
         let mut asked = terms(query, self.language);
         if asked.iter().any(|term| !term.stop) {
             asked.retain(|term| !term.stop);
         }
-        let mut asked: Vec<String> = asked.into_iter().map(|term| term.text).collect();
-        asked.sort_unstable();
-        asked.dedup();
-        let places = self.documents.len();
-        let mut matches = Matches { scores: vec![0.0; places], found: Vec::new() };
+        let asked: BTreeSet<String> = asked.into_iter().map(|term| term.text).collect();
+        let asked: Vec<&[(u32, u32)]> = asked.iter().filter_map(|word| self.holders(word)).collect();
+        let spreads = |holders: &[_]| holders.len() <= FEW || holders.len() * COMMON <= self.count;
+        let reach = |holders: &&[_]| holders.len() * if spreads(holders) { 1 + Near::MOST } else { 1 };
+        let dates = Dates::of(query, MAX_DATES);
+        let dated: Vec<Vec<&[u32]>> = dates.each().map(|finds| self.captured(finds)).collect();
+        let additions = asked.iter().map(reach).sum::<usize>()
+            + dated.iter().flatten().map(|places| places.len()).sum::<usize>();
+        let (by_array, places) = (additions > self.count / SPARSE, self.documents.len());
+        let mut gains: Sums<f32> = Sums::of(by_array, places);
         // In tenths, of one word.
-        let mut frequencies = vec![0_u32; places];
-        let mut touched = Vec::new();
+        let mut frequencies: Sums<u32> = Sums::of(by_array, places);
         let mut days = self.days.tally();
         let average = (self.total as f64 / f64::from(OWN) / self.count.max(1) as f64).max(1.0) as f32;
-        for word in asked {
-            let Some(number) = self.numbers.get(word.as_str()) else { continue };
-            let holders = &self.words[*number as usize].holders;
-            let spreads = holders.len() <= FEW || holders.len() * COMMON <= self.count;
-            let mut add = |place: u32, tenths: u32| {
-                let frequency = &mut frequencies[place as usize];
-                if *frequency == 0 {
-                    touched.push(place);
-                }
-                *frequency += tenths;
-            };
+        for holders in asked {
+            let spreads = spreads(holders);
             for (place, times) in holders {
-                add(*place, times * OWN);
+                frequencies.add(*place, times * OWN);
                 let Some((day, holder)) =
                     self.document(*place).and_then(|holder| Some((holder.day?, holder)))
                 else {
@@ -301,47 +412,33 @@ impl Index {
                 };
                 days.add(day, *times);
                 if spreads {
-                    holder.near.reach().for_each(|(near, weight)| add(near, times * weight));
+                    holder.near.reach().for_each(|(near, weight)| frequencies.add(near, times * weight));
                 }
             }
             let rarity = rarity(self.count, holders.len());
-            for place in touched.drain(..) {
-                let frequency = std::mem::take(&mut frequencies[place as usize]) as f32 / OWN as f32;
+            for (place, tenths) in frequencies.take() {
+                let frequency = tenths as f32 / OWN as f32;
                 let length = self.document(place).map_or(0, |document| document.length) as f32 / OWN as f32;
-                matches.gain(place, rarity * weight(frequency, length / average));
+                gains.add(place, rarity * weight(frequency, length / average));
             }
             days.next_word();
         }
-        for finds in Dates::of(query, MAX_DATES).each() {
-            let found = |document: &Indexed| document.date.is_some_and(&finds);
-            let documents = (0..).zip(&self.documents);
-            let then = documents.filter(|(_, document)| document.as_ref().is_some_and(found));
-            let then: Vec<u32> = then.map(|(place, _)| place).collect();
-            let rarity = rarity(self.count, then.len());
-            then.into_iter().for_each(|place| matches.gain(place, rarity));
+        for places in dated {
+            let rarity = rarity(self.count, places.iter().map(|places| places.len()).sum());
+            places.into_iter().flatten().for_each(|place| gains.add(*place, rarity));
         }
-        for place in &matches.found {
-            if let Some(day) = self.document(*place).and_then(|document| document.day) {
-                matches.scores[*place as usize] += DAY * days.score(day);
-            }
-        }
-        matches
-    }
-}
-
-impl Matches {
-    /// Adds to the score of the document at a place.
-    fn gain(&mut self, place: u32, score: f32) {
-        let sum = &mut self.scores[place as usize];
-        if *sum == 0.0 {
-            self.found.push(place);
-        }
-        *sum += score;
+        let day = |place: u32| self.document(place).and_then(|document| document.day);
+        let score = |(place, sum)| (place, day(place).map_or(sum, |day| sum + DAY * days.score(day)));
+        Matches(gains.take().map(score).filter(|(_, score)| *score > 0.0).collect())
     }
 }
 
 /// What a document takes for each of its words, in bytes: its place among the holders, with room to grow.
 const HOLDER: usize = size_of::<(u32, u32)>() * 9 / 8;
+/// What a document takes for its date, in bytes, about: its place among those of that day, with room to grow.
+const DATED: usize = size_of::<u32>() * 3 / 2;
+/// What a date takes beside them: a list, in nodes that are half full.
+const DATE: usize = 2 * size_of::<(Date, Vec<u32>)>();
 /// What a word takes beside its text and its holders, in bytes, about: its places in the tables, half full.
 const WORD: usize = size_of::<Word>() + 2 * (size_of::<Arc<str>>() + size_of::<u32>()) + 16;
 
@@ -461,6 +558,62 @@ mod tests {
         assert_eq!(scores[1], 0.0);
     }
 
+    #[test]
+    fn what_may_be_among_the_first_is_kept_whatever_decides_between_equals() {
+        let all: Vec<(u32, f32)> = (0_u32..).zip([5.0, 3.0, 3.0, 3.0, 2.0, 2.0, 1.0, 0.5]).collect();
+        for (most, came) in (0_usize..9).flat_map(|most| (0_usize..9).map(move |came| (most, came))) {
+            let mut kept = Matches(all.iter().copied().rev().collect());
+            kept.keep_first(most, came.checked_sub(1).map(|last| all[last].1));
+            // Equals may be in any order: those that come next are among what is kept.
+            for next in all.iter().skip(came).take(most) {
+                assert!(kept.0.contains(next), "{most} behind {came}: {kept:?}");
+            }
+            let ties = if came == 0 { 0 } else { 3 };
+            assert!(kept.len() <= most + 1 + 2 + ties, "{most} behind {came}: {kept:?}");
+        }
+        assert_eq!(Matches(all.clone()).best(), 5.0);
+    }
+
+    /// The same scores as by an array with a number for every document, which is what is meant.
+    fn dense(index: &Index, query: &str) -> Vec<f32> {
+        let mut asked = terms(query, index.language);
+        let says_something = asked.iter().any(|term| !term.stop);
+        asked.retain(|term| !(says_something && term.stop));
+        let asked: BTreeSet<String> = asked.into_iter().map(|term| term.text).collect();
+        let mut scores = vec![0.0; index.documents.len()];
+        let mut days = index.days.tally();
+        let average = (index.total as f64 / f64::from(OWN) / index.count.max(1) as f64).max(1.0) as f32;
+        for number in asked.iter().filter_map(|word| index.numbers.get(word.as_str())) {
+            let holders = &index.words[*number as usize].holders;
+            let mut tenths = vec![0; scores.len()];
+            for (place, times) in holders {
+                tenths[*place as usize] += times * OWN;
+                let holder = index.document(*place).unwrap();
+                let Some(day) = holder.day else { continue };
+                days.add(day, *times);
+                if holders.len() <= FEW || holders.len() * COMMON <= index.count {
+                    holder.near.reach().for_each(|(near, weight)| tenths[near as usize] += times * weight);
+                }
+            }
+            for (at, tenths) in tenths.into_iter().enumerate().filter(|(_, tenths)| *tenths > 0) {
+                let length = index.document(at as u32).unwrap().length as f32 / OWN as f32;
+                scores[at] +=
+                    rarity(index.count, holders.len()) * weight(tenths as f32 / OWN as f32, length / average);
+            }
+            days.next_word();
+        }
+        for finds in Dates::of(query, MAX_DATES).each() {
+            let found: Vec<u32> = index.captured(finds).into_iter().flatten().copied().collect();
+            for place in &found {
+                scores[*place as usize] += rarity(index.count, found.len());
+            }
+        }
+        for (at, score) in scores.iter_mut().enumerate().filter(|(_, score)| **score > 0.0) {
+            *score += index.document(at as u32).unwrap().day.map_or(0.0, |day| DAY * days.score(day));
+        }
+        scores
+    }
+
     /// Documents that came and went leave no trace, whatever was between them. "Holiday" and "sister" are common among them.
     #[test]
     fn what_is_taken_out_was_never_there() {
@@ -487,17 +640,28 @@ mod tests {
             }
         }
         for query in
-            ["holiday", "sister Lisbon", "the", "again bicycle my", "Lisbon on 2 January", "2 January 1970"]
+            // The first is found in too few for an array with a number for every place.
+            [
+                "zeppelin",
+                "holiday",
+                "sister Lisbon",
+                "the",
+                "again bicycle my",
+                "bicycle on 2 January",
+                "2 January 1970",
+            ]
         {
             let (one, other) = (maintained.score(query), built.score(query));
             for place in (0..120).filter(|place| keeps(*place)) {
                 let (one, other) = (one[place as usize], other[119 - place as usize]);
                 assert_eq!(one.to_bits(), other.to_bits(), "{query}: {place}");
             }
+            assert_eq!(maintained.score(query), dense(&maintained, query), "{query}");
         }
         for (place, document) in (0..).zip(&documents).filter(|(place, _)| keeps(*place)) {
             maintained.remove(place, document.item, document.captured_at);
         }
-        assert!(maintained.numbers.is_empty() && maintained.total == 0 && maintained.bytes() == 0);
+        assert!(maintained.numbers.is_empty() && maintained.dates.is_empty());
+        assert!(maintained.total == 0 && maintained.bytes() == 0);
     }
 }

@@ -27,6 +27,9 @@ pub(crate) struct Near {
 type Place = std::num::NonZeroU32;
 
 impl Near {
+    /// Most of them.
+    pub(crate) const MOST: usize = BEFORE.len() + AFTER.len();
+
     /// Their places, and what their words count towards this turn.
     pub(crate) fn context(&self) -> impl Iterator<Item = (u32, u32)> {
         self.weighted(BEFORE, AFTER)

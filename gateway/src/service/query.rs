@@ -22,7 +22,7 @@ use crate::state::replay::REMEMBERED;
 use crate::state::schema::{LINKS, PROOFS};
 use crate::state::views::why;
 use oap_exchange::Query;
-use oap_exchange::answer::{Position, find, find_item, find_items};
+use oap_exchange::answer::{Found, Position, find, find_item, find_items};
 use oap_exchange::query::NamedItems;
 use oap_exchange::respond::{Body, Frame, Shown, Unsent, respond, vector};
 use oap_grants::dpop::DpopError;
@@ -118,6 +118,14 @@ struct Question<'a> {
     /// What it is of, where that is named.
     only: Option<Only<'a>>,
     request_id: &'a RequestId,
+}
+
+/// What was found of a question, and what that rests on.
+struct Answering {
+    found: Found,
+    basis: ViewBasis,
+    /// How much was disclosed before.
+    disclosed: Vec<usize>,
 }
 
 /// What a query is of that names its items.
@@ -263,12 +271,28 @@ impl Exchange<'_> {
     }
 
     async fn answer_once(self, question: &Question<'_>) -> Result<Vec<u8>, Error> {
-        if let Some(answered) = self.try_answer(question, false).await? {
-            return Ok(answered);
-        }
+        let mut answering = self.found(question).await?;
         let disclosing = self.0.grant_book.disclosing(question.grant.hash());
-        let _one_by_one = disclosing.lock().await;
-        self.try_answer(question, true).await?.ok_or(Error::Overtaken)
+        let _one_by_one = match answering.found.discloses() {
+            false => None,
+            true => Some(match disclosing.try_lock() {
+                Ok(held) => {
+                    // What another answer disclosed meanwhile is not disclosed for the first time any more, and took its room.
+                    let allowance = self.0.grant_book.allowance(question.grant.hash());
+                    if allowance.disclosed() != answering.disclosed {
+                        answering = self.found(question).await?;
+                    }
+                    held
+                }
+                // Whoever waited finds anew: much may have changed.
+                Err(_) => {
+                    let held = disclosing.lock().await;
+                    answering = self.found(question).await?;
+                    held
+                }
+            }),
+        };
+        self.answer(question, answering).await
     }
 
     /// What the grant says of this query, beyond its state.
@@ -285,9 +309,9 @@ impl Exchange<'_> {
         Ok(())
     }
 
-    /// The answer; `None` when it would disclose items for the first time and may not.
-    async fn try_answer(self, question: &Question<'_>, may_disclose: bool) -> Result<Option<Vec<u8>>, Error> {
-        let Question { caller, grant, query, after, only, request_id } = *question;
+    /// What the view has of a question, by what is disclosed under its grant now.
+    async fn found(self, question: &Question<'_>) -> Result<Answering, Error> {
+        let Question { grant, query, after, only, .. } = *question;
         let before = self.0.grant_book.allowance(grant.hash());
         let built = self.0.view(grant, query.include_embeddings, &before).await?;
         let meaning = self.0.meaning(&built, grant.grant(), query).await;
@@ -296,9 +320,13 @@ impl Exchange<'_> {
             Some(Only::Item(item)) => find_item(view, &before, query, item),
             Some(Only::Items(items)) => find_items(view, &before, query, items),
         });
-        if found.discloses() && !may_disclose {
-            return Ok(None);
-        }
+        Ok(Answering { found, basis, disclosed: before.disclosed() })
+    }
+
+    /// Writes the answer out, and lets it out with its receipt.
+    async fn answer(self, question: &Question<'_>, answering: Answering) -> Result<Vec<u8>, Error> {
+        let Question { caller, grant, query, only, request_id, .. } = *question;
+        let Answering { found, basis, .. } = answering;
         let answer = found.load(&self.0.views.written, |version| self.0.load(version)).map_err(why)?;
         let answer = match answer {
             Some(answer) => answer,
@@ -327,7 +355,7 @@ impl Exchange<'_> {
         let basis = Basis { view: basis, shown: unsent.shown().to_vec(), operation: Operation::Query };
         let bytes = self.send_at(cost, caller, basis, draft, unsent, |_| Ok(())).await?;
         metrics::counter!("oap_queries_total").increment(1);
-        Ok(Some(bytes))
+        Ok(bytes)
     }
 
     /// An item changed since it was found. Waits until what is in memory knows of it.

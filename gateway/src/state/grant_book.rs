@@ -254,8 +254,8 @@ impl StoredGrants {
         Allowance::new(grants.chain(grant).iter().map(|entry| entry.disclosed.clone()).collect())
     }
 
-    /// The lock that an answer holds from its computation to its receipt when it discloses items for the first
-    /// time, so that each counts those of the one before: one for all grants that were made from the same.
+    /// The lock that an answer holds up to its receipt when it discloses items for the first time, so that each
+    /// counts those of the one before: one for all grants that were made from the same.
     #[must_use]
     pub fn disclosing(&self, grant: Hash) -> Arc<Mutex<()>> {
         let grants = self.0.read().unwrap_or_else(PoisonError::into_inner);
