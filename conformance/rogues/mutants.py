@@ -9,7 +9,7 @@
 says which is on. What does not compile is left out. A first run of every test says which tests come to which mutant; of the others nothing
 can be seen. A mutant is shown to the probes of one seed before those of five; then, where they do not notice it, to the other tests, those of its own room first. What was found out stands in
 target/rogues/mutants.jsonl and is not asked again: that a mutant is noticed as long as its file stays as it is, that it is not as long as the
-tests do. So a full run may be ended (`--minutes`, or by hand) and goes on where it was. `--sample` takes N of them by a seed (most stay the same where a file changes), `--changed` those of files that differ from a commit. The
+tests do (with `--profile bench` there are no overflow checks to notice it). So a full run may be ended (`--minutes`, or by hand) and goes on where it was. `--sample` takes N of them by a seed (most stay the same where a file changes), `--changed` those of files that differ from a commit. The
 product has no such switch (docs/decisions.md).
 
 Scores are printed for each file. Exit status 3 when a mutant survives the tests that EQUIVALENT does not name, or the probes that neither it nor UNSEEN
@@ -323,7 +323,8 @@ def measured(kind, chosen, mutants, programs, arguments, until, all_seeds):
         rest = len(of) - listed
         score = f"{100 * seen / rest:.1f} %" if rest else "none"
         if of:
-            print(f"{kind}: {name or 'all'}: {len(of)} looked at, {seen} noticed, {listed} listed with a reason: {seen} of {rest}, {score}", flush=True)
+            probes = f" ({sum(noticed[number] == 'probes' for number in of)} by the probes)" if kind == "tests" else ""
+            print(f"{kind}: {name or 'all'}: {len(of)} looked at, {seen} noticed{probes}, {listed} listed with a reason: {seen} of {rest}, {score}", flush=True)
     left = len(chosen) - len(looked)
     print(f"{kind}: {left} of {len(chosen)} not looked at yet; {time.monotonic() - started:.0f} s", flush=True)
     return [number for number in survivors if number not in equal]

@@ -368,9 +368,12 @@ async fn of_two_first_answers_at_once_one_is_the_first() {
     ask("nothing").await.ok();
     let go = held_up(&world.gateway).await;
     let release = async {
+        world.writes_wait(1).await;
         for _ in 0..50 {
             tokio::task::yield_now().await;
         }
+        // The second one was found as the first, and waits for it.
+        assert_eq!(world.gateway.waiting_writes(), 1);
         go.send(()).unwrap();
     };
     let (one, two, ()) = tokio::join!(ask("tea"), ask("tea"), release);

@@ -77,12 +77,6 @@ impl Allowance {
         self.0.iter().all(|grant| grant.remaining() > 0 || grant.contains(item))
     }
 
-    /// How many items each of the grants has disclosed, in their order. It only grows: where it is the same, so are the items.
-    #[must_use]
-    pub fn disclosed(&self) -> Vec<usize> {
-        self.0.iter().map(|grant| grant.count()).collect()
-    }
-
     /// Which of the grants have no more to give, in their order.
     #[must_use]
     pub fn exhausted(&self) -> Vec<bool> {

@@ -166,7 +166,7 @@ pub(crate) fn list_among<'v>(
     pick(view, allowance, listing, admitted.map(Ranked::listed).collect(), 0.0, None)
 }
 
-/// Takes the first of what was ranked, behind a position. `best` is the highest score that the query has in the view.
+/// Takes the first of what was ranked, behind a position. `best` is the highest score of all that comes into question, before it too.
 fn pick(
     view: &View,
     allowance: &Allowance,
@@ -376,7 +376,6 @@ impl Answer {
         let begun = self.begin();
         Unsent {
             shown: self.items.iter().map(|item| Shown::of(&item.hit.member)).collect(),
-            got_before: self.items.iter().filter(|item| !item.hit.is_new).count(),
             output_hash: output_hash(&begun[OPENING.len()..], &frame.response_id),
             body: Items::new(begun, frame, self.grant.grant(), &self.lens.applied),
         }

@@ -30,7 +30,6 @@ pub struct Selected {
     grant: VerifiedGrant,
     lens: Arc<Lens>,
     members: Vec<Member>,
-    got_before: usize,
 }
 
 /// Selects all that a view may still disclose.
@@ -39,8 +38,7 @@ pub fn select(view: &View, allowance: &Allowance) -> Selected {
     let mut room = allowance.room();
     let slice = view.slice();
     let members: Vec<Member> = slice.members().filter(|member| room.take(member.id())).cloned().collect();
-    let got_before = members.iter().filter(|member| allowance.contains(member.id())).count();
-    Selected { grant: view.grant().clone(), lens: slice.lens.clone(), members, got_before }
+    Selected { grant: view.grant().clone(), lens: slice.lens.clone(), members }
 }
 
 /// Writes what was selected out as a bundle. Of the DID documents that verify what the gateway holds, those come along that
@@ -51,7 +49,7 @@ pub fn select(view: &View, allowance: &Allowance) -> Selected {
 /// # Errors
 /// [`ViewError`].
 pub fn bundle<E>(
-    Selected { grant: verified, lens, members, got_before }: Selected,
+    Selected { grant: verified, lens, members }: Selected,
     bundle_id: BundleId,
     mut documents: Vec<Value>,
     now: Timestamp,
@@ -98,7 +96,6 @@ pub fn bundle<E>(
     let trailer = tally.trailer(bundle_id, now);
     Ok(Some(Unsent {
         shown: members.iter().map(Shown::of).collect(),
-        got_before,
         output_hash: trailer.hash,
         body: Bundle { bytes, trailer },
     }))

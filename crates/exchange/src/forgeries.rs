@@ -175,7 +175,7 @@ struct OtherAnswers;
 /// ```compile_fail,E0451
 /// # use oap_exchange::respond::Unsent;
 /// # use oap_identity::Hash;
-/// let unsent = Unsent { body: "anything", shown: Vec::new(), got_before: 0, output_hash: Hash::of(b"") };
+/// let unsent = Unsent { body: "anything", shown: Vec::new(), output_hash: Hash::of(b"") };
 /// ```
 struct WhatLeaves;
 

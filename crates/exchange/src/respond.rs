@@ -40,7 +40,6 @@ impl Shown {
 pub struct Unsent<T> {
     pub(crate) body: T,
     pub(crate) shown: Vec<Shown>,
-    pub(crate) got_before: usize,
     pub(crate) output_hash: Hash,
 }
 
@@ -49,12 +48,6 @@ impl<T> Unsent<T> {
     #[must_use]
     pub fn shown(&self) -> &[Shown] {
         &self.shown
-    }
-
-    /// How many of these items were disclosed under the grant before.
-    #[must_use]
-    pub const fn got_before(&self) -> usize {
-        self.got_before
     }
 
     /// What its receipt says went out (protocol section 8).
@@ -190,12 +183,7 @@ pub struct VectorBytes(Vec<u8>);
 pub fn vector(view: &View, allowance: &crate::Allowance, item: ItemId) -> Option<Unsent<VectorBytes>> {
     let (shown, vector) = view.with_vector(item).filter(|_| allowance.contains(item))?;
     let bytes = vector.to_bytes();
-    Some(Unsent {
-        shown: vec![Shown::of(shown)],
-        got_before: 1,
-        output_hash: Hash::of(&bytes),
-        body: VectorBytes(bytes),
-    })
+    Some(Unsent { shown: vec![Shown::of(shown)], output_hash: Hash::of(&bytes), body: VectorBytes(bytes) })
 }
 
 impl sealed::Signed for VectorBytes {

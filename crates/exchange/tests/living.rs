@@ -266,7 +266,6 @@ impl Grantee<'_> {
             let (next, new) = (answer.next(), answer.newly_disclosed().count());
             let name = || RequestId::new(now(), &Seeded::new(1));
             let unsent = answer.write(Frame { request_id: name(), response_id: name(), next_cursor: None });
-            assert_eq!(unsent.got_before() + new, unsent.shown().len());
             pages.push((unsent.output_hash(), unsent.tags(), new, next));
             after = next;
             if after.is_none() {
@@ -276,11 +275,11 @@ impl Grantee<'_> {
         pages
     }
 
-    fn export(&self, view: &View, store: &Store) -> Option<(Hash, usize)> {
+    fn export(&self, view: &View, store: &Store) -> Option<Hash> {
         let id = BundleId::new(now(), &Seeded::new(1));
         let selected = select(view, &self.allowance());
         let unsent = bundle(selected, id, Vec::new(), now(), |version| store.load(version)).unwrap();
-        unsent.map(|unsent| (unsent.output_hash(), unsent.got_before()))
+        unsent.map(|unsent| unsent.output_hash())
     }
 
     fn vectors(&self, view: &View) -> Vec<Option<Hash>> {

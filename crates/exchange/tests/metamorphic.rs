@@ -2,11 +2,12 @@
 
 mod support;
 
+use oap_exchange::allowance::Disclosed;
 use oap_exchange::answer::find;
 use oap_exchange::respond::Frame;
 use oap_exchange::{Allowance, Query, View};
-use oap_identity::RequestId;
 use oap_identity::random::Seeded;
+use oap_identity::{ItemId, RequestId};
 use oap_memory::item::Kind;
 use oap_memory::project::project;
 use oap_memory::record::ItemRecord;
@@ -14,6 +15,7 @@ use oap_memory::{Confidence, Filter, Head, Profile, TrustLevel};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use support::*;
 
 const LABELS: [&str; 4] = ["a", "b", "c", "d"];
@@ -164,6 +166,42 @@ proptest! {
             let admits = |filter: &Filter| filter.admits(head, &scope, false, now());
             // Nor does it lose one that both conditions admit; an intersection of lists of "any" may.
             prop_assert!(!admits(&narrow) || (admits(&wide) && admits(&more)), "{narrow:?}");
+        }
+    }
+
+    /// A query that asks for something of an item beside its text looks at all that matches, any other at what may be among the first.
+    #[test]
+    fn whoever_asks_for_every_kind_is_answered_as_who_asks_for_none(
+        texts in prop::collection::vec(prop::sample::select(&["tea", "tea tea", "tea and budget", "budget", "coffee"][..]), 1..40),
+        words in prop::sample::select(&["tea", "budget tea", "coffee", "zeppelin"][..]),
+        max_results in 1..7u16,
+        max_items in 0..24_usize,
+        had in prop::collection::vec(any::<bool>(), 40),
+    ) {
+        let owner = Owner::new(5);
+        let capture = |text: &&str| owner.capture(&json!({"kind": "fact", "content": {"text": text}}));
+        let items: Vec<(Head, ItemRecord)> = texts.iter().map(capture).collect();
+        let had = items.iter().zip(had).filter(|(_, had)| *had).map(|((head, _), _)| head.item_id);
+        let allowance = Allowance::new(vec![Arc::new(Disclosed::new(max_items, had))]);
+        let profiles = Profile::built_in();
+        let grant = grant(&Filter::default(), "oap.profile.projection.memory.v1", TrustLevel::INNER);
+        let view = view(&items, &presented(&owner, grant), &profiles).unwrap();
+        let plain = Query { query: words.to_owned(), max_results: Some(max_results), ..Query::default() };
+        let every_kind = Query { kinds: Some(Kind::ALL.to_vec()), ..plain.clone() };
+        let mut after = None;
+        for _ in 0..5 {
+            let [one, other] = [&plain, &every_kind].map(|query| {
+                let answer = write_out(find(&view, &allowance, query, None, after), &items);
+                let new: Vec<ItemId> = answer.newly_disclosed().collect();
+                let name = || RequestId::new(now(), &Seeded::new(1));
+                let frame = Frame { request_id: name(), response_id: name(), next_cursor: None };
+                (answer.items().collect::<Vec<_>>(), new, answer.next(), answer.write(frame).output_hash())
+            });
+            prop_assert_eq!(&one, &other);
+            after = one.2;
+            if after.is_none() {
+                break;
+            }
         }
     }
 

@@ -35,8 +35,8 @@ const OVERLAP: u64 = 10;
 
 /// What an answer costs, in millionths of ε, when so many of its items were got before.
 #[must_use]
-pub const fn cost(got_before: u64) -> u64 {
-    BASE + BASE * got_before / OVERLAP
+pub const fn cost(got_before: usize) -> u64 {
+    BASE + BASE * got_before as u64 / OVERLAP
 }
 
 impl Writing<'_, '_> {

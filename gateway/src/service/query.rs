@@ -120,13 +120,8 @@ struct Question<'a> {
     request_id: &'a RequestId,
 }
 
-/// What was found of a question, and what that rests on.
-struct Answering {
-    found: Found,
-    basis: ViewBasis,
-    /// How much was disclosed before.
-    disclosed: Vec<usize>,
-}
+/// What an answer costs, in millionths of ε, when so many of its items were got before.
+type Price = fn(usize) -> u64;
 
 /// What a query is of that names its items.
 #[derive(Clone, Copy)]
@@ -271,28 +266,19 @@ impl Exchange<'_> {
     }
 
     async fn answer_once(self, question: &Question<'_>) -> Result<Vec<u8>, Error> {
-        let mut answering = self.found(question).await?;
+        let (mut found, mut basis) = self.found(question).await?;
         let disclosing = self.0.grant_book.disclosing(question.grant.hash());
-        let _one_by_one = match answering.found.discloses() {
-            false => None,
-            true => Some(match disclosing.try_lock() {
-                Ok(held) => {
-                    // What another answer disclosed meanwhile is not disclosed for the first time any more, and took its room.
-                    let allowance = self.0.grant_book.allowance(question.grant.hash());
-                    if allowance.disclosed() != answering.disclosed {
-                        answering = self.found(question).await?;
-                    }
-                    held
-                }
+        let mut _one_by_one = None;
+        if found.discloses() {
+            _one_by_one = disclosing.try_lock().ok();
+            if _one_by_one.is_none() {
+                drop(found);
+                _one_by_one = Some(disclosing.lock().await);
                 // Whoever waited finds anew: much may have changed.
-                Err(_) => {
-                    let held = disclosing.lock().await;
-                    answering = self.found(question).await?;
-                    held
-                }
-            }),
-        };
-        self.answer(question, answering).await
+                (found, basis) = self.found(question).await?;
+            }
+        }
+        self.answer(question, found, basis).await
     }
 
     /// What the grant says of this query, beyond its state.
@@ -309,24 +295,22 @@ impl Exchange<'_> {
         Ok(())
     }
 
-    /// What the view has of a question, by what is disclosed under its grant now.
-    async fn found(self, question: &Question<'_>) -> Result<Answering, Error> {
+    /// What the view has of a question, by what is disclosed under its grant now, and what that rests on.
+    async fn found(self, question: &Question<'_>) -> Result<(Found, ViewBasis), Error> {
         let Question { grant, query, after, only, .. } = *question;
         let before = self.0.grant_book.allowance(grant.hash());
         let built = self.0.view(grant, query.include_embeddings, &before).await?;
         let meaning = self.0.meaning(&built, grant.grant(), query).await;
-        let (found, basis) = built.find(|view| match only {
+        Ok(built.find(|view| match only {
             None => find(view, &before, query, meaning.as_ref(), after),
             Some(Only::Item(item)) => find_item(view, &before, query, item),
             Some(Only::Items(items)) => find_items(view, &before, query, items),
-        });
-        Ok(Answering { found, basis, disclosed: before.disclosed() })
+        }))
     }
 
     /// Writes the answer out, and lets it out with its receipt.
-    async fn answer(self, question: &Question<'_>, answering: Answering) -> Result<Vec<u8>, Error> {
+    async fn answer(self, question: &Question<'_>, found: Found, basis: ViewBasis) -> Result<Vec<u8>, Error> {
         let Question { caller, grant, query, only, request_id, .. } = *question;
-        let Answering { found, basis, .. } = answering;
         let answer = found.load(&self.0.views.written, |version| self.0.load(version)).map_err(why)?;
         let answer = match answer {
             Some(answer) => answer,
@@ -348,12 +332,12 @@ impl Exchange<'_> {
             Some(Only::Item(item_id)) => Hash::of_canonical(&Explained { item_id, query: &asked })?,
             Some(Only::Items(items)) => Hash::of_canonical(&NamedItems { items, query: &asked })?,
         });
-        let cost = match only {
-            Some(Only::Items(_)) => 0,
-            None | Some(Only::Item(_)) => budget::cost(unsent.got_before() as u64),
+        let price: Price = match only {
+            Some(Only::Items(_)) => |_| 0,
+            None | Some(Only::Item(_)) => budget::cost,
         };
         let basis = Basis { view: basis, shown: unsent.shown().to_vec(), operation: Operation::Query };
-        let bytes = self.send_at(cost, caller, basis, draft, unsent, |_| Ok(())).await?;
+        let bytes = self.send_at(price, caller, basis, draft, unsent, |_| Ok(())).await?;
         metrics::counter!("oap_queries_total").increment(1);
         Ok(bytes)
     }
@@ -403,22 +387,21 @@ impl Exchange<'_> {
         unsent: Unsent<T>,
         note: impl FnOnce(&mut Writing<'_, '_>) -> Result<(), Error> + Send + 'static,
     ) -> Result<Vec<u8>, Error> {
-        let cost = budget::cost(unsent.got_before() as u64);
         let basis = Basis { view, shown: unsent.shown().to_vec(), operation };
-        self.send_at(cost, caller, basis, receipt, unsent, note).await
+        self.send_at(budget::cost, caller, basis, receipt, unsent, note).await
     }
 
     /// The same, at this price.
     async fn send_at<T: Body>(
         self,
-        cost: u64,
+        price: Price,
         caller: &Caller,
         basis: Basis,
         receipt: Draft,
         unsent: Unsent<T>,
         note: impl FnOnce(&mut Writing<'_, '_>) -> Result<(), Error> + Send + 'static,
     ) -> Result<Vec<u8>, Error> {
-        let (receipt, keys) = self.commit_answer(caller, receipt, cost, basis, note).await?;
+        let (receipt, keys) = self.commit_answer(caller, receipt, price, basis, note).await?;
         Ok(respond(unsent, &receipt, keys.current())?)
     }
 
@@ -432,7 +415,7 @@ impl Exchange<'_> {
         self,
         caller: &Caller,
         receipt: Draft,
-        cost: u64,
+        price: Price,
         basis: Basis,
         note: impl FnOnce(&mut Writing<'_, '_>) -> Result<(), Error> + Send + 'static,
     ) -> Result<(Stored<Receipt>, Arc<Keyring>), Error> {
@@ -450,9 +433,9 @@ impl Exchange<'_> {
                 authenticated.still(w.keys.document(), w.now).map_err(Error::Judged)?;
                 w.still_so(&basis)?;
                 let shown: Vec<ItemId> = basis.shown.iter().map(|shown| shown.item).collect();
-                w.disclose(&standing, &shown)?;
+                let got_before = w.disclose(&standing, &shown)?;
                 w.decided(receipt.decision, &basis.view.decided)?;
-                w.charge(&grant, cost)?;
+                w.charge(&grant, price(got_before))?;
                 if let Some(key) = proof {
                     PROOFS.put(w.tx, &key, &w.now.plus(REMEMBERED))?;
                 }

@@ -11,7 +11,7 @@ use oap_identity::{Did, DidDocument, GrantId, Hash, ItemId, Timestamp, Verificat
 use oap_store::{Key, Range, Store};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, PoisonError, RwLock};
 use tokio::sync::Mutex;
 
@@ -372,11 +372,13 @@ impl Writing<'_, '_> {
         Ok(USAGE.get(self.tx, &key)?.unwrap_or_default())
     }
 
-    /// Counts items as disclosed under every grant of a chain, where they are not yet.
+    /// Counts items as disclosed under every grant of a chain, where they are not yet. How many of them were disclosed under
+    /// each of them before.
     ///
     /// # Errors
     /// [`Error::Overtaken`] when another answer has used up the room since.
-    pub fn disclose(&mut self, standing: &Standing, items: &[ItemId]) -> Result<(), Error> {
+    pub fn disclose(&mut self, standing: &Standing, items: &[ItemId]) -> Result<usize, Error> {
+        let mut fresh = BTreeSet::new();
         for entry in &standing.chain {
             let key = entry.key;
             let mut newly = Vec::new();
@@ -388,6 +390,7 @@ impl Writing<'_, '_> {
             if newly.is_empty() {
                 continue;
             }
+            fresh.extend(newly.iter().copied());
             let mut usage = self.usage(key)?;
             usage.disclosed = usage.disclosed.saturating_add(u32::try_from(newly.len()).unwrap_or(u32::MAX));
             if usage.disclosed > entry.record.grant.grant().max_items {
@@ -400,6 +403,6 @@ impl Writing<'_, '_> {
             let gateway = self.gateway.clone();
             self.tx.on_commit(move || gateway.grant_book.disclose(key, &newly));
         }
-        Ok(())
+        Ok(items.len() - fresh.len())
     }
 }
