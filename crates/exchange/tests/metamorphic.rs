@@ -184,7 +184,7 @@ proptest! {
         let had = items.iter().zip(had).filter(|(_, had)| *had).map(|((head, _), _)| head.item_id);
         let allowance = Allowance::new(vec![Arc::new(Disclosed::new(max_items, had))]);
         let profiles = Profile::built_in();
-        let grant = grant(&Filter::default(), "oap.profile.projection.memory.v1", TrustLevel::INNER);
+        let grant = grant(&Filter::default(), "oap.profile.projection.memory.v1", 4.try_into().unwrap());
         let view = view(&items, &presented(&owner, grant), &profiles).unwrap();
         let plain = Query { query: words.to_owned(), max_results: Some(max_results), ..Query::default() };
         let every_kind = Query { kinds: Some(Kind::ALL.to_vec()), ..plain.clone() };
