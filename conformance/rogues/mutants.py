@@ -70,6 +70,12 @@ SUITE, PROBES = "--test probes".split(), "the_honest_gateway_fails_no_probe"
 EQUIVALENT = [
     (r"chain.rs", r"verify", r"links.len\(\) > MAX_LINKS -> \(links.len\(\)\) >= ", "a bound of ours on size, no rule of the protocol; gateway/tests/limits holds it"),
     (r"view.rs", r"View::is_empty", r".*", "nobody calls it; clippy wants it beside len"),
+    (r"item.rs", r"members", r"n < .relevance. -> ", "no item has a member of that name"),
+    (r"answer.rs", r"Answer::begin", r"BESIDE_ITEM|OPENING.len", "how much room is taken beforehand"),
+    (r"answer.rs", r"find", r"is_left_for\(most\) -> true", "what is narrowed answers as what is not"),
+    (r"slice.rs", r"Recent::since|Slice::since", r"since -> None|Weak::as_ptr", "all is looked at instead of what changed"),
+    (r"slice.rs", r"Recent::note", r"MAX_RECENT", "how many changes are remembered; where fewer are, all is looked at"),
+    (r"view.rs", r"View::(is_noted|is_over)", r"-> true$", "a view that is built anew, or looks at more, answers as one that is not"),
 ]
 OWNERS, RECEIVERS = "told to the owner alone, for which the probes have no command", "what a receiver checks, and no gateway does"
 # What the probes alone do not see, by the same patterns.
@@ -93,6 +99,16 @@ UNSEEN = [
     (r"view.rs", r"View::concerns", r".*", "when a view is built anew, not what is in it"),
     (r"verify.rs", r"verify", r"caller\.claims\.(sub|iss)", "a token that says something else has another signature"),
     (r"verify.rs", r"VerifiedGrant::is_own_agent", r".*", "nobody from outside has the owner's key"),
+    (r"verify.rs", r"Authenticated::still", r".*", "what ends between an answer and its record"),
+    (r"token.rs", r"Signed::counts", r"nbf|iat", "a token of ours that begins later: nobody outside can sign one"),
+    (r"limits.rs", r"Limits::check", r"grant.parent.is_some", "the owner's side has no command for it"),
+    (r"commitment.rs", r"verify", r".iss.", RECEIVERS),
+    (r"commitment.rs", r"Committed::made", r".*", "how it is stored"),
+    (r"chain.rs", r"Link::followed_by", r"at.max", "a clock that steps back"),
+    (r"query.rs", r"Query::check", r"cursor.len\(\) > MAX_CURSOR -> \(cursor.len\(\)\) >= ", "no cursor is so long"),
+    (r"gate.rs", r"Gate::confidentiality", r"valid_from.begins\(\) <= now -> \(nda.valid_from.begins\(\)\) < ", "the first moment of a day"),
+    (r"slice.rs", r"Slice::(keep_back|judge_anew)", r"keep_back|before.rules", OWNERS),
+    (r"attenuate.rs", r"why", r".*", "how a refusal is worded"),
     (r"limits.rs", r"Limits::check_extent", r"expires_at <= now", "a grant that ends now is refused at its exchange"),
     (r"answer.rs", r"Found::load", r"bytes > most|items.is_empty", "an answer of 16 MiB is not asked for"),
 ]

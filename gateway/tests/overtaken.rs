@@ -367,6 +367,10 @@ async fn of_two_first_answers_at_once_one_is_the_first() {
     // The view is there.
     ask("nothing").await.ok();
     let go = held_up(&world.gateway).await;
+    // The writer has begun with what holds it up.
+    while world.gateway.waiting_writes() > 0 {
+        tokio::task::yield_now().await;
+    }
     let release = async {
         world.writes_wait(1).await;
         for _ in 0..50 {
