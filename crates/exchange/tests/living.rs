@@ -264,8 +264,10 @@ impl Grantee<'_> {
                 return Vec::new();
             };
             let (next, new) = (answer.next(), answer.newly_disclosed().count());
+            let got_before = answer.items().filter(|item| self.allowance().contains(*item)).count();
             let name = || RequestId::new(now(), &Seeded::new(1));
             let unsent = answer.write(Frame { request_id: name(), response_id: name(), next_cursor: None });
+            assert_eq!(got_before + new, unsent.shown().len());
             pages.push((unsent.output_hash(), unsent.tags(), new, next));
             after = next;
             if after.is_none() {
@@ -275,11 +277,11 @@ impl Grantee<'_> {
         pages
     }
 
-    fn export(&self, view: &View, store: &Store) -> Option<Hash> {
+    fn export(&self, view: &View, store: &Store) -> Option<(Hash, Vec<String>)> {
         let id = BundleId::new(now(), &Seeded::new(1));
         let selected = select(view, &self.allowance());
         let unsent = bundle(selected, id, Vec::new(), now(), |version| store.load(version)).unwrap();
-        unsent.map(|unsent| unsent.output_hash())
+        unsent.map(|unsent| (unsent.output_hash(), unsent.tags()))
     }
 
     fn vectors(&self, view: &View) -> Vec<Option<Hash>> {

@@ -87,8 +87,11 @@ fn an_answer_leaves_with_its_own_receipt_alone() {
     let items = items(&owner);
     let view = view(&items, &presented, &profiles).unwrap();
     let query = Query { query: "tea".to_owned(), ..Query::default() };
-    let ask =
-        |seed| written(write_out(find(&view, &Allowance::unused(10), &query, None, None), &items), seed);
+    let ask = |seed| {
+        let answer = write_out(find(&view, &Allowance::unused(10), &query, None, None), &items);
+        assert_eq!((answer.items().len(), answer.newly_disclosed().count()), (2, 2));
+        written(answer, seed)
+    };
     let (one, other) = (ask(5), ask(6));
     assert_eq!(one.shown().len(), 2);
     // The same items under another name: another answer.
