@@ -7,7 +7,7 @@
 
 `mutator/` puts every mutant of FILES behind a switch in a copy under target/rogues: one build serves for all of them, and an environment variable
 says which is on. What does not compile is left out. A first run of every test says which tests come to which mutant; of the others nothing
-can be seen. A mutant is shown to the probes of one seed before those of five; then, where they do not notice it, to the other tests, those of its own room first. What was found out stands in
+can be seen. A mutant is shown to the probes that noticed others like it, to all of one seed, to those of five; then, where they do not notice it, to the other tests, those of its own room first. What was found out stands in
 target/rogues/mutants.jsonl and is not asked again: that a mutant is noticed as long as its file stays as it is, that it is not as long as the
 tests do (with `--profile bench` there are no overflow checks to notice it). So a full run may be ended (`--minutes`, or by hand) and goes on where it was. `--sample` takes N of them by a seed (most stay the same where a file changes), `--changed` those of files that differ from a commit. The
 product has no such switch (docs/decisions.md).
@@ -24,6 +24,7 @@ import re
 import subprocess
 import sys
 import time
+from collections import Counter, defaultdict
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -112,13 +113,13 @@ UNSEEN = [
     (r"limits.rs", r"Limits::check_extent", r"expires_at <= now", "a grant that ends now is refused at its exchange"),
     (r"answer.rs", r"Found::load", r"bytes > most|items.is_empty", "an answer of 16 MiB is not asked for"),
 ]
-# Seeds of the probes: the last of five has a model of embeddings.
-FEW, MORE = "1", "5"
+# Seeds of the probes, the first one and how many: the last of five has a model of embeddings.
+FEW, MORE, ALL = (0, 1), (1, 4), (0, 5)
 WORKERS = int(os.environ.get("OAP_MUTANT_WORKERS", os.cpu_count() or 1))
 CARGO = os.environ.get("CARGO", "cargo")
 TARGET = os.environ.get("CARGO_TARGET_DIR", str(COPY.parent / "target"))
 ENVIRONMENT = {
-    **os.environ, "CARGO_TARGET_DIR": TARGET, "RUST_BACKTRACE": "0", "OAP_PROBE_SEEDS": MORE, "OAP_PROBE_FIRST": "1",
+    **os.environ, "CARGO_TARGET_DIR": TARGET, "RUST_BACKTRACE": "0", "OAP_PROBE_FIRST": "1",
     "OAP_WITHOUT_SHARED": "1",
 }  # fmt: skip
 KNOWN, MAPS = COPY.parent / "mutants.jsonl", COPY.parent / "mutants-reached.json"
@@ -210,14 +211,14 @@ def built(targets, profile):
     return mutants, sorted(set(programs))
 
 
-def run(program, arguments, number, limit, reached=None, seeds=MORE):
-    """Whether a program passes; None where it takes too long."""
+def run(program, arguments, number, limit, reached=None, seeds=ALL, only=None):
+    """Whether a program passes; None where it takes too long. Of the probes, `only` that one."""
     path, folder = program
     if path.name.startswith("gateway-"):
         arguments = arguments or PARTS
     more = {"OAP_MUTANT": str(number)} if number else {"OAP_MUTANTS_REACHED": str(reached)}
     command = [path, f"--test-threads={1 if number else 2}", *arguments]
-    environment = {**ENVIRONMENT, **more, "OAP_PROBE_SEEDS": seeds}
+    environment = {**ENVIRONMENT, **more, "OAP_PROBE_FROM": str(seeds[0]), "OAP_PROBE_SEEDS": str(seeds[1]), **({"OAP_PROBE_ONLY": only} if only else {})}
     try:
         done = subprocess.run(command, cwd=folder, env=environment, text=True, capture_output=True, timeout=limit)
     except subprocess.TimeoutExpired:
@@ -267,12 +268,38 @@ def notices(mutant, programs, took, arguments, all_seeds):
     for program in sorted(programs, key=near):
         tests = programs[program]
         chosen = arguments if arguments or "" in tests or len(tests) > 200 else ["--exact", *sorted(tests)]
+        limit, name = 30 + 10 * took[program], program[0].name.rsplit("-", 1)[0]
+        # What noticed mutants of this function, and of this file, most often is asked first.
+        for only in likely(mutant) if name == "probes" else []:
+            if only not in ALONE:
+                ALONE[only], _ = run(program, chosen, NONE, limit, seeds=FEW, only=only)
+            if not ALONE[only]:
+                continue
+            passed, _ = run(program, chosen, mutant["number"], limit, seeds=FEW, only=only)
+            if not passed:
+                NOTICED[mutant["file"], mutant["function"]].update([only])
+                return name
         # The probes of few seeds notice most.
         for seeds in all_seeds:
-            passed, _ = run(program, chosen, mutant["number"], 30 + 10 * took[program], seeds=seeds)
+            passed, said = run(program, chosen, mutant["number"], limit, seeds=seeds)
             if not passed:
-                return program[0].name.rsplit("-", 1)[0]
+                NOTICED[mutant["file"], mutant["function"]].update(re.findall(r"^([a-z0-9-]+): Failed\(", said, re.M)[:1])
+                return name
     return None
+
+
+# How often each probe noticed a mutant, by file and function; and whether it passes alone where none is on.
+NOTICED, ALONE, NONE = defaultdict(Counter), {}, 2**32 - 1
+
+
+def likely(mutant):
+    """The probes that noticed most of a function's mutants and of its file's so far: three at most."""
+    of_file = Counter()
+    for (file, _), counts in list(NOTICED.items()):
+        if file == mutant["file"]:
+            of_file += counts
+    both = [*NOTICED[mutant["file"], mutant["function"]].most_common(2), *of_file.most_common(2)]
+    return list(dict.fromkeys(probe for probe, _ in both))[:3]
 
 
 class Known:
@@ -305,7 +332,7 @@ class Known:
 def measured(kind, chosen, mutants, programs, arguments, until, all_seeds):
     """Prints what survives, and the scores; the survivors. The probes are among the tests: what they notice is not shown to the others."""
     started = time.monotonic()
-    by_mutant, took = mapped(programs, arguments, all_seeds[-1])
+    by_mutant, took = mapped(programs, arguments, ALL if len(all_seeds) > 1 else FEW)
     reached = sum(number in by_mutant for number in mutants)
     if not reached:
         sys.exit(f"{kind}: no program that passes without a mutant comes to any: nothing was measured")

@@ -174,7 +174,7 @@ fn same_place(htu: &str, url: &str) -> bool {
         let mut url = Url::parse(text).ok()?;
         url.set_query(None);
         url.set_fragment(None);
-        (url.username().is_empty() && url.password().is_none()).then_some(url)
+        Some(url)
     };
     place(htu).is_some_and(|htu| Some(htu) == place(url))
 }

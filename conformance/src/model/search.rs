@@ -42,10 +42,11 @@ pub(super) struct Found {
 /// What a question finds among items. With a model of embeddings anything may be near.
 pub(super) fn find(question: &str, items: &[&Visible], embeddings: bool) -> Found {
     let asked = words(question);
+    let sought: Vec<(&String, Vec<&str>)> = asked.iter().map(|word| (word, families(word))).collect();
     let whole: BTreeSet<String> = alone(question).filter(|word| word.chars().count() >= LONG).collect();
     let resembles = |visible: &&&Visible| {
         let has = words(&visible.text);
-        asked.iter().any(|asked| has.iter().any(|word| alike(asked, word)))
+        sought.iter().any(|(asked, families)| has.iter().any(|word| alike(asked, families, word)))
     };
     let near: Vec<&&Visible> = items.iter().filter(resembles).collect();
     let turn = |visible: &Visible| visible.shown("kind") == Some("conversation_turn");
@@ -83,12 +84,18 @@ fn alone(text: &str) -> impl Iterator<Item = String> {
         .map(str::to_ascii_lowercase)
 }
 
-fn alike(a: &str, b: &str) -> bool {
-    begin_alike(a, b)
-        || IRREGULAR.split(' ').any(|word| {
-            let is = |of: &str| word.split('/').any(|form| of.starts_with(form) || begin_alike(form, of));
-            is(a) && is(b)
-        })
+/// Whether a word may be a form of another one, which has these families.
+fn alike(asked: &str, families: &[&str], word: &str) -> bool {
+    begin_alike(asked, word) || families.iter().any(|family| is_of(family, word))
+}
+
+/// The irregular words that a word may be a form of: most are of none.
+fn families(word: &str) -> Vec<&'static str> {
+    IRREGULAR.split(' ').filter(|family| is_of(family, word)).collect()
+}
+
+fn is_of(family: &str, word: &str) -> bool {
+    family.split('/').any(|form| word.starts_with(form) || begin_alike(form, word))
 }
 
 /// Whether two words may have one stem.

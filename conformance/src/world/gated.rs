@@ -89,17 +89,42 @@ struct Case {
     /// `x` of `oap.profile.projection.x.v1`; where it says nothing, one of those that the gateway has.
     profile: Option<&'static str>,
     level: u8,
-    /// Whether the grant is over two scopes.
-    across: bool,
+    /// Whose items the grant is for.
+    over: Over,
     make: fn(&Names) -> Vec<Step>,
 }
 
+/// The scopes that a grant selects from.
+#[derive(Clone, Copy)]
+enum Over {
+    /// Its own, which the filter need not name.
+    Own,
+    /// Its own and another one.
+    Both,
+    /// Another one alone.
+    Other,
+    /// All three.
+    All,
+}
+
+impl Over {
+    fn filter(self, names: &Names) -> Value {
+        let Names { own, other, third, .. } = names;
+        match self {
+            Self::Own => json!({}),
+            Self::Both => json!({"scopes": [own, other]}),
+            Self::Other => json!({"scopes": [other]}),
+            Self::All => json!({"scopes": [own, other, third]}),
+        }
+    }
+}
+
 const fn within(what: &'static str, make: fn(&Names) -> Vec<Step>) -> Case {
-    Case { what, profile: None, level: 3, across: false, make }
+    Case { what, profile: None, level: 3, over: Over::Own, make }
 }
 
 const fn across(what: &'static str, make: fn(&Names) -> Vec<Step>) -> Case {
-    Case { across: true, ..within(what, make) }
+    Case { over: Over::Both, ..within(what, make) }
 }
 
 /// How long a bridge holds that is to end while it is looked at, and one that is not.
@@ -181,6 +206,48 @@ pub(super) fn wall(between: [&str; 2]) -> Value {
 
 fn bridge(from: &str, to: &str, category: &str, life: Duration) -> Step {
     Step::Bridge { draft: json!({"from_scope": from, "to_scope": to, "data_categories": [category]}), life }
+}
+
+/// One context after the other in which several things of a kind stand and one of them counts, or all but one.
+fn one_of_several(n: &Names) -> Vec<Step> {
+    let [a, b] = n.labels.each_ref();
+    let two = |name: &str, one: Value, other: Value| {
+        let first = |mut said: Value| said[name][0].take();
+        json!({name: [first(one), first(other)]})
+    };
+    let ended = |said: Value| with(said, json!({"valid_until": n.yesterday}));
+    let told = |said: Value| json!({"insider_lists": said});
+    let mut steps = vec![Step::Grant(0), Step::Ask(0)];
+    for said in [
+        json!({"embargo_list": [OTHER, FIRST_GRANTEE]}),
+        nda(n, json!({"counterparties": [OTHER, FIRST_GRANTEE]})),
+        nda(n, json!({"counterparties": [FIRST_GRANTEE, OTHER]})),
+        two("active_ndas", nda_of(a), nda(n, json!({"counterparties": [FIRST_GRANTEE]}))),
+        nda(n, json!({"covered_categories": [b, n.kind]})),
+        two("non_competes", non_compete(n, json!({"ex_employer": FIRST_GRANTEE})), non_compete_of(b)),
+        two(
+            "non_competes",
+            non_compete_of(a),
+            json!({"non_competes": [ended(non_compete_of(b)["non_competes"][0].clone())]}),
+        ),
+        two(
+            "non_solicits",
+            non_solicit(json!({"subject_did": OTHER})),
+            non_solicit(json!({"subject_did": n.subject})),
+        ),
+        told(json!([{"instrument": a}, {"issuer": n.subject}])),
+        told(json!([{"instrument": a, "issuer": n.subject}, {"instrument": "nobody has it"}])),
+    ] {
+        steps.extend([context(&n.own, said), Step::Ask(0)]);
+    }
+    steps
+}
+
+/// Walls of which one counts, with more than two sides.
+fn walls(n: &Names) -> Value {
+    let wall = |between: Value| json!({"between": between, "reason": "apart"});
+    let elsewhere = wall(json!([n.third, OTHER]));
+    json!({"chinese_walls": [elsewhere, wall(json!([n.third, FIRST_GRANTEE, n.other, OTHER]))]})
 }
 
 /// Over a bridge: the bridge first, for a grant that names a scope without one is refused.
@@ -290,6 +357,7 @@ const CASES: &[Case] = &[
     },
     within("a state secret", |n| class(n, "diplomatic_classified")),
     within("export control", |n| with_consent(n, json!({"export_control_classification": "5D002"}))),
+    within("one of several", one_of_several),
     across("a bridge for a label", |n| over(n, vec![])),
     across("a bridge for a kind", |n| over(n, vec![bridge(&n.other, &n.own, &n.kind, LONG)])),
     across("a bridge that was taken back", |n| over(n, vec![Step::Unbridge])),
@@ -318,6 +386,32 @@ const CASES: &[Case] = &[
     across("a wall in the context of a third scope", |n| {
         over(n, vec![context(&n.third, wall([&n.own, &n.other]))])
     }),
+    across("walls in the context of a third scope, one of which counts", |n| {
+        over(n, vec![context(&n.third, walls(n))])
+    }),
+    Case {
+        over: Over::All,
+        ..across("bridges from two scopes, for a label each", |n| {
+            let from_third = bridge(&n.third, &n.own, &n.labels[1], LONG);
+            let from_other = bridge(&n.other, &n.own, &n.labels[0], LONG);
+            vec![from_other, from_third, Step::Grant(0), Step::Ask(0), Step::Unbridge, Step::Ask(0)]
+        })
+    },
+    across("a bridge for several labels", |n| {
+        let several =
+            json!({"from_scope": n.other, "to_scope": n.own, "data_categories": [OTHER, n.labels[1]]});
+        over(n, vec![Step::Unbridge, Step::Bridge { draft: several, life: LONG }])
+    }),
+    Case {
+        over: Over::Other,
+        ..across("a clearance for one label, before another scope alone", |n| {
+            let cleared = json!({"security_clearance": [n.labels[0]]});
+            over(
+                n,
+                vec![bridge(&n.other, &n.own, &n.labels[1], LONG), Step::Ask(0), context(&n.own, cleared)],
+            )
+        })
+    },
     across("a clearance for one label", |n| {
         let cleared = json!({"security_clearance": [n.labels[0]]});
         over(n, vec![bridge(&n.other, &n.own, &n.labels[1], LONG), Step::Ask(0), context(&n.own, cleared)])
@@ -425,7 +519,7 @@ fn one(seed: u64, setting: &Setting, chance: &mut Chance, case: &Case, profile: 
         "redaction_profile": whole_name(profile), "trust_level": case.level,
         "embedding_access": case.level == 4, "delegable": {"max_depth": 1},
     });
-    draft["filter"] = if case.across { json!({"scopes": [names.own, names.other]}) } else { json!({}) };
+    draft["filter"] = case.over.filter(&names);
     let grant = |grantee, parent, draft| Grant { grantee, parent, draft, queries: Vec::new() };
     let grants = vec![grant(0, None, draft), grant(1, Some(0), json!({}))];
     let steps = (case.make)(&names);

@@ -2,7 +2,7 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// How deep encodings are opened.
 const DEPTH: usize = 5;
@@ -72,10 +72,20 @@ impl Canaries {
         found.into_values().collect()
     }
 
+    /// The words that stand in a text: as they are, where those that are asked for do, else however they are written.
+    #[must_use]
+    pub fn among(&self, words: &BTreeSet<&str>, text: &str) -> BTreeSet<String> {
+        let mut found = BTreeMap::new();
+        self.plain(small(text).as_bytes(), "", &mut found);
+        if !words.iter().all(|word| found.contains_key(*word)) {
+            self.look(text.as_bytes(), "", 0, &mut found);
+        }
+        found.into_keys().collect()
+    }
+
     fn look(&self, bytes: &[u8], written: &str, depth: usize, found: &mut BTreeMap<String, Found>) {
         let text = String::from_utf8_lossy(bytes);
-        let small = if text.is_ascii() { text.to_ascii_lowercase() } else { text.to_lowercase() };
-        self.plain(small.as_bytes(), written, found);
+        self.plain(small(&text).as_bytes(), written, found);
         if depth == DEPTH {
             return;
         }
@@ -123,6 +133,10 @@ impl Canaries {
             }
         }
     }
+}
+
+fn small(text: &str) -> String {
+    if text.is_ascii() { text.to_ascii_lowercase() } else { text.to_lowercase() }
 }
 
 /// A hash of first bytes that costs next to nothing (Knuth's, multiplicative).

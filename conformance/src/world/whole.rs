@@ -54,6 +54,7 @@ impl World {
         grants.of_case(&json!({"labels_any": [cases.unscoped]}), json!([{"integrity": "chain"}]));
         grants.unscoped();
         grants.shared(&cases);
+        grants.shown_above(&cases);
         // More than a page of them; one that has no elements; and what is done is seen under this one.
         let few = json!({"integrity": "chain", "max_results": 1});
         grants.of_case(&json!({}), json!([{"integrity": "chain"}, {"kinds": []}, few, {"labels_any": []}]));
@@ -260,6 +261,19 @@ impl Grants<'_> {
             let queries = vec![json!({"integrity": "chain"})];
             self.made.push(Grant { grantee: self.made.len(), parent: Some(parent), draft, queries });
         }
+    }
+
+    /// A grant, and one of one item that is made from it: what the first one has shown already takes the room of the other all the same.
+    fn shown_above(&mut self, cases: &Cases) {
+        let [a, c] = cases.apart();
+        self.of_case(&json!({"labels_any": [a, c]}), json!([{"integrity": "chain"}]));
+        let parent = self.made.len() - 1;
+        if let Some(above) = self.made.last_mut() {
+            above.draft["delegable"] = json!({"max_depth": 1});
+        }
+        let queries = [c, a].map(|label| json!({"labels_any": [label], "integrity": "chain"})).to_vec();
+        let draft = json!({"max_items": 1});
+        self.made.push(Grant { grantee: self.made.len(), parent: Some(parent), draft, queries });
     }
 
     /// The last one names no scope.

@@ -23,7 +23,7 @@ use oap_store::Store;
 use serde_json::{Value, json};
 use std::future::poll_fn;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 use tokio::net::TcpListener;
 use tower::ServiceExt;
@@ -224,13 +224,16 @@ pub async fn with_log(store: Store, random: Arc<dyn Random>) -> World {
     world
 }
 
+/// The one probe that is asked for, where it is one (`conformance/rogues/mutants.py`).
+pub static ONLY: LazyLock<Option<String>> = LazyLock::new(|| std::env::var("OAP_PROBE_ONLY").ok());
+
 /// The probes against a gateway, with or without its owner's side.
 pub async fn run(world: &World, seed: u64, setup: bool) -> probe::Report {
     let inside = Inside(world);
     let setup = setup.then_some(&inside as &dyn Setup);
     let random = Seeded::new(seed);
     let worlds = std::env::var("OAP_PROBE_WORLDS").ok().and_then(|n| n.parse().ok()).unwrap_or(1);
-    let limits = Limits { worlds, ..Limits::default() };
+    let limits = Limits { worlds, only: ONLY.as_deref(), ..Limits::default() };
     // Where a fault is looked for, the first one is enough (`conformance/rogues/mutants.py`).
     let first = std::env::var_os("OAP_PROBE_FIRST").is_some();
     let mut told = |result: &probe::report::Result| {

@@ -252,6 +252,7 @@ pub(super) fn violations(granting: Granting) -> Violation {
             broken("more queries", |c, _| c["budget"]["queries"] = json!(11))
                 .broken("more epsilon", |c, _| c["budget"]["epsilon"] = json!(1.5))
                 .broken("no bound of queries", |c, _| without(&mut c["budget"], "queries"))
+                .broken("no bound of epsilon", |c, _| without(&mut c["budget"], "epsilon"))
                 .broken("none", |c, _| without(c, "budget"))
                 .right("less", |c, _| c["budget"] = json!({"queries": 1, "epsilon": 0.5})),
         ),
