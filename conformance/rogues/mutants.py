@@ -74,6 +74,7 @@ EQUIVALENT = [
     (r"item.rs", r"members", r"n < .relevance. -> ", "no item has a member of that name"),
     (r"answer.rs", r"Answer::begin", r"BESIDE_ITEM|OPENING.len", "how much room is taken beforehand"),
     (r"answer.rs", r"find", r"is_left_for\(most\) -> true", "what is narrowed answers as what is not"),
+    (r"allowance.rs", r"Allowance::exhausted", r"\(grant.remaining\(\)\) != ", "it is compared with what it was, which is turned round as well"),
 ]
 OWNERS, RECEIVERS = "told to the owner alone, for which the probes have no command", "what a receiver checks, and no gateway does"
 # What the probes alone do not see, by the same patterns.
@@ -111,7 +112,17 @@ UNSEEN = [
     (r"slice.rs", r"Slice::(keep_back|judge_anew)", r"keep_back|before.rules", OWNERS),
     (r"attenuate.rs", r"why", r".*", "how a refusal is worded"),
     (r"limits.rs", r"Limits::check_extent", r"expires_at <= now", "a grant that ends now is refused at its exchange"),
-    (r"answer.rs", r"Found::load", r"bytes > most|items.is_empty", "an answer of 16 MiB is not asked for"),
+    (r"answer.rs", r"Found::load", r"bytes > most|items.is_empty|item.size", "an answer of 16 MiB is not asked for"),
+    (r"lens.rs", r"Lens::admits", r"\|\|", "when a view is built anew, not what is in it"),
+    (r"gate.rs", r"Obligations::before", r"-> \(b.to_scope == \*to\) \|\||screened -> true|\(scope.as_str\(\)\) != ", "a gate that has more with it than it asks decides the same"),
+    (r"(view|slice).rs", r"(View|Slice)::has_vectors|Slice::rebuilt_at", r"-> true|&&|>= |retry", "the model of embeddings is at hand, or there is none"),
+    (r"answer.rs", r"find", r"meaning.is_some\(\)", "with vectors the order is the gateway's own"),
+    (r"answer.rs", r"find_items", r"-> true", "who names items asks for no words"),
+    (r"allowance.rs", r"Allowance::(exhausted|admits)", r"Default|\.any\(", "what there is no room for is not disclosed in any case; how rare its words are counts"),
+    (r"allowance.rs", r"Allowance::contains", r"-> true", "of two answers that are given at once"),
+    (r"allowance.rs", r"Disclosed::count", r".*", OWNERS),
+    (r"slice.rs", r"Slice::let_go", r".*", OWNERS),
+    (r"slice.rs", r"Slice::expire", r"\(end\) < ", "a view that is built anew answers as one that follows"),
 ]
 # Seeds of the probes, the first one and how many: the last of five has a model of embeddings.
 FEW, MORE, ALL = (0, 1), (1, 4), (0, 5)

@@ -256,6 +256,9 @@ fn canaries_are_found_however_they_are_written() {
         ("plain", "see bcfghjkmpqt there".to_owned()),
         ("capitals", "BCFGHJKMPQTstraße".to_owned()),
         ("escaped", r#"{"a": "\u0062cfghjkmpqt"}"#.to_owned()),
+        ("escaped twice", r#"{"a": "{\"b\": \"\\u0062cfghjkmpqt\"}"}"#.to_owned()),
+        ("behind a quotation mark", r#"{"a\\": "\u0062cfghjkmpqt""#.to_owned()),
+        ("capitals among others", "É\u{130}BCFGHJKMPQT\u{1e9e}".to_owned()),
         ("percent", "/x?y=bcf%67hjkmpqt".to_owned()),
         ("base64", encode("a bcfghjkmpqt")),
         ("disclosure", format!("eyJ.e.s~{disclosure}~")),
@@ -264,6 +267,13 @@ fn canaries_are_found_however_they_are_written() {
         assert_eq!(canaries.find(bytes.as_bytes()).len(), 1, "{written}");
     }
     assert!(canaries.find(b"bcfghjkmpq t").is_empty());
+    canaries.add("zo\u{eb}-bcf", "a name");
+    assert_eq!(canaries.find("ZO\u{cb}-BCF".as_bytes()).len(), 1);
+    let all = ["bcfghjkmpqt", "zo\u{eb}-bcf"].map(str::to_owned);
+    for text in ["bcfghjkmpqt ZO\u{cb}-BCF", r#"{"a": "\u0062cfghjkmpqt", "b": "zo\u00eb-bcf"}"#] {
+        assert!(canaries.among(&["bcfghjkmpqt"].into(), text).contains(&all[0]));
+        assert_eq!(canaries.among(&["bcfghjkmpqt", "zo\u{eb}-bcf"].into(), text), all.clone().into());
+    }
 }
 
 /// A model that was told all of a world, under ids that it has here.

@@ -10,6 +10,8 @@ use serde_json::{Value, json};
 const DAY: i64 = 86_400_000;
 /// A confidence that decides, away from 0 and 1.
 const SURE: f64 = 0.5;
+/// A word that some of the items have in common, so long that every gateway must find it.
+const COMMON: &str = "lighthouse";
 
 /// What the items of these cases have, each in a list of its own.
 pub(super) struct Cases {
@@ -26,7 +28,7 @@ impl Cases {
         let now = setting.now.millis();
         let common = Common {
             scope: scope.to_owned(),
-            labels: (0..7).map(|_| chance.canary()).collect(),
+            labels: (0..9).map(|_| chance.canary()).collect(),
             subjects: (0..3).map(|_| format!("urn:entity:{}", chance.canary())).collect(),
             times: [now - 40 * DAY, now - 10 * DAY],
             ..Common::default()
@@ -73,6 +75,7 @@ impl Cases {
         changes.push(json!({"exportable": false}));
         changes.push(json!({"expires_at": Timestamp::from_millis(before + 10 * DAY - 60_000)}));
         changes.extend(self.of_every_field());
+        changes.extend(self.of_one_word());
         changes.iter().zip(1..).map(|(change, minute)| self.item(chance, change, minute)).collect()
     }
 
@@ -121,6 +124,20 @@ impl Cases {
         others.iter().map(with).collect()
     }
 
+    /// The label of five items that have a word in common, the one of the last of them, and the word. In that one it stands among many others, so
+    /// that it is found behind them.
+    pub(super) fn found_last(&self) -> [&str; 3] {
+        [&self.common.labels[7], &self.common.labels[8], COMMON]
+    }
+
+    fn of_one_word(&self) -> Vec<Value> {
+        let [all, last, word] = self.found_last();
+        let mut items = vec![json!({"labels": [all], "content": {"text": word}}); 4];
+        let text = format!("{word} {}", VOCABULARY.join(" "));
+        items.push(json!({"labels": [all, last], "content": {"text": text}}));
+        items
+    }
+
     fn item(&self, chance: &mut Chance, change: &Value, minute: i64) -> Item {
         chance.take();
         let at = chance.moment(self.common.times[0] + 20 * DAY + minute * 60_000, 60_000);
@@ -130,7 +147,11 @@ impl Cases {
             "provenance": {"captured_at": at, "confidence": 1},
         });
         for (name, value) in change.as_object().into_iter().flatten() {
-            draft[name] = value.clone();
+            // A text of its own has a canary as well.
+            match value["text"].as_str() {
+                Some(text) => draft["content"]["text"] = json!(format!("{text} {}", chance.canary())),
+                None => draft[name] = value.clone(),
+            }
         }
         draft.as_object_mut().into_iter().for_each(|members| members.retain(|_, value| !value.is_null()));
         item::finished(chance, draft, Vec::new(), &self.common)

@@ -30,7 +30,7 @@ pub enum Step {
     },
     /// The owner takes the last bridge back.
     Unbridge,
-    /// Time passes until so long before the end of the last bridge, where the gateway's clock can be set; else to its end alone.
+    /// Time passes until so long before the end of the last bridge or item that ends, where the gateway's clock can be set; else to its end alone.
     End {
         /// How long before it.
         before: Duration,
@@ -39,6 +39,13 @@ pub enum Step {
     Grant(usize),
     /// The owner consents to a grant.
     Consent(usize),
+    /// An item is captured that was not there before.
+    Capture {
+        /// Its number.
+        item: usize,
+        /// How long it lives, where it ends.
+        life: Option<Duration>,
+    },
     /// A sanctions list is at hand from the next context on, or is not any more.
     Sanctions {
         /// Which one, as `oap-ccc.schema.json` calls it.
@@ -63,7 +70,7 @@ pub struct Gated {
     pub what: &'static str,
     /// The world: items of three scopes; its second grant is made from the first.
     pub world: World,
-    /// What happens once the items are there.
+    /// What happens once the items are there, but for those that are captured then.
     pub steps: Vec<Step>,
 }
 
@@ -130,6 +137,14 @@ const fn across(what: &'static str, make: fn(&Names) -> Vec<Step>) -> Case {
 /// How long a bridge holds that is to end while it is looked at, and one that is not.
 const SHORT: Duration = Duration::from_secs(5);
 const LONG: Duration = Duration::from_secs(86_400);
+
+const fn captured(item: usize, life: Option<Duration>) -> Step {
+    Step::Capture { item, life }
+}
+
+const fn end(millis: u64) -> Step {
+    Step::End { before: Duration::from_millis(millis) }
+}
 
 fn context(scope: &str, said: Value) -> Step {
     Step::Context(with(json!({"ccc_version": "1.0", "scope_id": scope}), said))
@@ -274,6 +289,16 @@ const CASES: &[Case] = &[
     }),
     within("an embargo on whom it was passed on to", |n| {
         passed_on(n, json!({"embargo_list": [SECOND_GRANTEE]}))
+    }),
+    within("what is captured behind an embargo that is lifted", |n| {
+        let embargo = context(&n.own, json!({"embargo_list": [FIRST_GRANTEE]}));
+        let lifted = context(&n.own, json!({}));
+        vec![Step::Grant(0), Step::Ask(0), embargo, captured(0, None), Step::Ask(0), lifted, Step::Ask(0)]
+    }),
+    within("an item that ends before a promise does", |n| {
+        let promise = context(&n.own, nda(n, json!({"counterparties": [FIRST_GRANTEE]})));
+        let fleeting = captured(0, Some(SHORT));
+        vec![promise, Step::Grant(0), fleeting, Step::Ask(0), end(1), Step::Ask(0), end(0), Step::Ask(0)]
     }),
     within("an embargo between two pages", |n| {
         let embargo = context(&n.own, json!({"embargo_list": [FIRST_GRANTEE]}));
@@ -421,7 +446,6 @@ const CASES: &[Case] = &[
         over(n, vec![bridge(&n.other, &n.own, &n.kind, LONG), Step::Ask(0), context(&n.own, cleared)])
     }),
     across("a bridge that ends", |n| {
-        let end = |millis| Step::End { before: Duration::from_millis(millis) };
         let short = bridge(&n.other, &n.own, &n.labels[0], SHORT);
         over(n, vec![Step::Unbridge, short, Step::Ask(0), end(1), Step::Ask(0), end(0)])
     }),
@@ -456,6 +480,16 @@ const SCREENED: &[Case] = &[
         steps
     }),
 ];
+
+impl Gated {
+    /// The items that are there at the beginning, with their numbers.
+    pub fn first(&self) -> impl Iterator<Item = (usize, &Item)> {
+        let is_later = |number: &usize| {
+            self.steps.iter().any(|step| matches!(step, Step::Capture { item, .. } if item == number))
+        };
+        self.world.items().enumerate().filter(move |(number, _)| !is_later(number))
+    }
+}
 
 /// The worlds of a seed, each in scopes of its own: those whose profile the gateway has.
 #[must_use]

@@ -89,9 +89,10 @@ impl Canaries {
         if depth == DEPTH {
             return;
         }
-        if text.contains('\\') {
-            let inner = unescaped(&text);
-            if inner != text {
+        // No word stands across a quotation mark.
+        for escaped in quoted(&text).filter(|part| part.contains('\\')) {
+            let inner = unescaped(escaped);
+            if inner != escaped {
                 self.look(inner.as_bytes(), &format!("{written}/escaped"), depth + 1, found);
             }
         }
@@ -135,8 +136,26 @@ impl Canaries {
     }
 }
 
+/// A text in small letters. Nearly all of it is ASCII.
 fn small(text: &str) -> String {
-    if text.is_ascii() { text.to_ascii_lowercase() } else { text.to_lowercase() }
+    let mut small = String::with_capacity(text.len());
+    for part in text.split_inclusive(|c: char| !c.is_ascii()) {
+        let other = part.chars().next_back().filter(|c| !c.is_ascii());
+        let ascii = part.len() - other.map_or(0, char::len_utf8);
+        small.push_str(&part.get(..ascii).unwrap_or_default().to_ascii_lowercase());
+        small.extend(other.into_iter().flat_map(char::to_lowercase));
+    }
+    small
+}
+
+/// The parts of a text between quotation marks that are not escaped.
+fn quoted(text: &str) -> impl Iterator<Item = &str> {
+    let mut is_escaped = false;
+    text.split(move |c| {
+        let ends = c == '"' && !is_escaped;
+        is_escaped = c == '\\' && !is_escaped;
+        ends
+    })
 }
 
 /// A hash of first bytes that costs next to nothing (Knuth's, multiplicative).

@@ -55,6 +55,7 @@ impl World {
         grants.unscoped();
         grants.shared(&cases);
         grants.shown_above(&cases);
+        grants.found_last(&cases);
         // More than a page of them; one that has no elements; and what is done is seen under this one.
         let few = json!({"integrity": "chain", "max_results": 1});
         grants.of_case(&json!({}), json!([{"integrity": "chain"}, {"kinds": []}, few, {"labels_any": []}]));
@@ -247,17 +248,19 @@ impl Grants<'_> {
         self.add(profile, level, filter, queries);
     }
 
-    /// A grant of two items, and two that are made from it: what one of them uses up the other does not have.
+    /// A grant of three items, and three that are made from it: the first one uses two of them up, the next one has more and shows the third, and
+    /// nothing is left for the last one.
     fn shared(&mut self, cases: &Cases) {
         self.of_case(&json!({}), json!([]));
-        let parent = self.made.len() - 1;
+        let (parent, most) = (self.made.len() - 1, 3.min(self.setting.max_items));
         if let Some(above) = self.made.last_mut() {
-            above.draft["max_items"] = json!(2.min(self.setting.max_items));
+            above.draft["max_items"] = json!(most);
             above.draft["delegable"] = json!({"max_depth": 1});
         }
-        for label in cases.apart() {
+        let ([two, one], [five, ..]) = (cases.apart(), cases.found_last());
+        for label in [two, five, one] {
             let filter = json!({"labels_any": [label], "labels_all": [label]});
-            let draft = json!({"filter": filter, "max_items": 2.min(self.setting.max_items)});
+            let draft = json!({"filter": filter, "max_items": most});
             let queries = vec![json!({"integrity": "chain"})];
             self.made.push(Grant { grantee: self.made.len(), parent: Some(parent), draft, queries });
         }
@@ -274,6 +277,20 @@ impl Grants<'_> {
         let queries = [c, a].map(|label| json!({"labels_any": [label], "integrity": "chain"})).to_vec();
         let draft = json!({"max_items": 1});
         self.made.push(Grant { grantee: self.made.len(), parent: Some(parent), draft, queries });
+    }
+
+    /// A grant of two items, one of which it has shown: it is found behind others, for which there is no room but for one.
+    fn found_last(&mut self, cases: &Cases) {
+        let [all, last, word] = cases.found_last();
+        let (profile, level) = self.setting.general().map_or(("full", 4), |name| (name, 3));
+        let queries = json!([
+            {"labels_any": [last], "integrity": "chain"},
+            {"query": word, "max_results": 2, "integrity": "chain"},
+        ]);
+        self.add(profile, level, &json!({"labels_any": [all]}), queries);
+        if let Some(grant) = self.made.last_mut() {
+            grant.draft["max_items"] = json!(2.min(self.setting.max_items));
+        }
     }
 
     /// The last one names no scope.

@@ -22,6 +22,8 @@ const GRANTEES: [(&str, usize); 2] = [(FIRST_GRANTEE, 0), (SECOND_GRANTEE, 1)];
 struct Last {
     /// The bridge that was signed last.
     bridge: Value,
+    /// When that bridge, or the last item that ends, does.
+    end: Option<Timestamp>,
     /// The cursor of the last listing.
     cursor: Value,
 }
@@ -38,7 +40,7 @@ pub(in super::super) async fn behind_gates(
     let mut canaries = Canaries::default();
     canaries_of(&gated.world, &mut canaries);
     let mut lived = Lived::new(context, &gated.world, manifest, &canaries)?;
-    let items: Vec<(usize, &Item)> = gated.world.items().enumerate().collect();
+    let items: Vec<(usize, &Item)> = gated.first().collect();
     lived.capture(&items).await?;
     let (mut last, mut findings) = (Last::default(), Vec::new());
     for next in &gated.steps {
@@ -66,7 +68,8 @@ async fn step(
         }
         Step::Bridge { draft, life } => {
             let mut draft = draft.clone();
-            draft["valid_until"] = json!(lived.now().plus(*life));
+            last.end = Some(lived.now().plus(*life));
+            draft["valid_until"] = json!(last.end);
             last.bridge = bridge(context, &draft).await?;
             lived.model.bridged(&last.bridge);
         }
@@ -75,8 +78,7 @@ async fn step(
             lived.model.unbridged(last.bridge["bridge_id"].as_str().unwrap_or_default());
         }
         Step::End { before } => {
-            let end = last.bridge["valid_until"].as_str().and_then(|end| end.parse::<Timestamp>().ok());
-            let end = end.map_or(0, Timestamp::millis) - before.as_millis() as i64;
+            let end = last.end.map_or(0, Timestamp::millis) - before.as_millis() as i64;
             let left = Duration::from_millis(u64::try_from(end - lived.now().millis()).unwrap_or(0));
             // On a clock that goes on nobody asks at a millisecond.
             if !context.advance(left).await? && before.is_zero() {
@@ -88,6 +90,14 @@ async fn step(
             let id = lived.grants.get(grant).map(|live| live.id().to_owned()).unwrap_or_default();
             context.owner(json!({"do": "consent", "grant_id": id})).await?;
             lived.model.consented(&id);
+        }
+        Step::Capture { item: number, life } => {
+            let Some(mut item) = lived.world.items().nth(*number).cloned() else { return Ok(()) };
+            if let Some(life) = life {
+                last.end = Some(lived.now().plus(*life));
+                item.draft["expires_at"] = json!(last.end);
+            }
+            lived.capture(&[(*number, &item)]).await?;
         }
         Step::Ask(grant) => {
             let query = json!({"query": "", "max_results": 100, "integrity": "chain"});
