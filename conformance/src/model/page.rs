@@ -170,7 +170,8 @@ impl Candidates<'_> {
             order: Vec::new(),
             more,
             most: self.limit,
-            has_best: self.walk.is_none() && free && !left_out,
+            // What there is no room for is not in the view: nothing is better that is not there.
+            has_best: self.walk.is_none() && free,
             rooms,
             ties: false,
             rules: if left_out { vec![Paged::CapLeavesOut] } else { Vec::new() },

@@ -237,7 +237,7 @@ fn one_of_several(n: &Names) -> Vec<Step> {
         json!({"embargo_list": [OTHER, FIRST_GRANTEE]}),
         nda(n, json!({"counterparties": [OTHER, FIRST_GRANTEE]})),
         nda(n, json!({"counterparties": [FIRST_GRANTEE, OTHER]})),
-        two("active_ndas", nda_of(a), nda(n, json!({"counterparties": [FIRST_GRANTEE]}))),
+        two("active_ndas", nda_of(a), nda(n, json!({"id": "nda:2", "counterparties": [FIRST_GRANTEE]}))),
         nda(n, json!({"covered_categories": [b, n.kind]})),
         two("non_competes", non_compete(n, json!({"ex_employer": FIRST_GRANTEE})), non_compete_of(b)),
         two(
@@ -282,7 +282,7 @@ fn instead(names: &Names, from: &str, to: &str) -> Vec<Step> {
 const CASES: &[Case] = &[
     within("nothing", |n| says(n, json!({}))),
     within("an embargo", |n| with_consent(n, json!({"embargo_list": [FIRST_GRANTEE]}))),
-    within("an embargo on somebody else", |n| says(n, json!({"embargo_list": [OTHER]}))),
+    within("an embargo on somebody else", |n| says(n, json!({"embargo_list": [OTHER, "did:key"]}))),
     within("an embargo on who passed it on", |n| {
         let embargo = context(&n.own, json!({"embargo_list": [FIRST_GRANTEE]}));
         vec![Step::Grant(0), Step::Grant(1), Step::Ask(1), embargo, Step::Ask(1)]
@@ -417,14 +417,14 @@ const CASES: &[Case] = &[
     Case {
         over: Over::All,
         ..across("bridges from two scopes, for a label each", |n| {
-            let from_third = bridge(&n.third, &n.own, &n.labels[1], LONG);
-            let from_other = bridge(&n.other, &n.own, &n.labels[0], LONG);
+            // What is in the third scope has the first label.
+            let from_third = bridge(&n.third, &n.own, &n.labels[0], LONG);
+            let from_other = bridge(&n.other, &n.own, &n.labels[1], LONG);
             vec![from_other, from_third, Step::Grant(0), Step::Ask(0), Step::Unbridge, Step::Ask(0)]
         })
     },
     across("a bridge for several labels", |n| {
-        let several =
-            json!({"from_scope": n.other, "to_scope": n.own, "data_categories": [OTHER, n.labels[1]]});
+        let several = json!({"from_scope": n.other, "to_scope": n.own, "data_categories": ["nobody-has-it", n.labels[1]]});
         over(n, vec![Step::Unbridge, Step::Bridge { draft: several, life: LONG }])
     }),
     Case {
@@ -444,6 +444,11 @@ const CASES: &[Case] = &[
     across("a clearance for nothing", |n| {
         let cleared = json!({"security_clearance": []});
         over(n, vec![bridge(&n.other, &n.own, &n.kind, LONG), Step::Ask(0), context(&n.own, cleared)])
+    }),
+    across("a bridge that ends before another one", |n| {
+        let long = bridge(&n.other, &n.own, &n.labels[1], LONG);
+        let short = bridge(&n.other, &n.own, &n.labels[0], SHORT);
+        over(n, vec![Step::Unbridge, long, short, Step::Ask(0), end(1), Step::Ask(0), end(0)])
     }),
     across("a bridge that ends", |n| {
         let short = bridge(&n.other, &n.own, &n.labels[0], SHORT);

@@ -31,7 +31,9 @@ impl World {
                     "expires_at": setting.now.plus(Duration::from_secs(86_400 - 600)),
                     "max_items": setting.max_items.min(100), "redaction_profile": document["name"], "trust_level": level,
                 });
-                let queries = vec![json!({"query": "", "max_results": 100})];
+                // Some levels hide the kind: nothing is admitted by it then.
+                let by_kind = json!({"kinds": ["fact"], "max_results": 100, "integrity": "chain"});
+                let queries = vec![json!({"query": "", "max_results": 100}), by_kind];
                 let grantee = world.grants.len();
                 world.grants.push(super::Grant { grantee, parent: None, draft, queries });
             }

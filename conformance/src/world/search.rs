@@ -54,7 +54,7 @@ pub struct Found {
 impl Canaries {
     /// Looks for a word too. `planted` says of what item and where in it. Words of fewer than four bytes are not looked for.
     pub fn add(&mut self, word: &str, planted: impl Into<String>) {
-        let small = word.to_lowercase();
+        let small = small(word);
         if let Some(head) = small.as_bytes().first_chunk::<HEAD>() {
             self.begins.add(*head);
             let same = self.by_head.entry(*head).or_default();

@@ -56,6 +56,7 @@ impl World {
         grants.shared(&cases);
         grants.shown_above(&cases);
         grants.found_last(&cases);
+        grants.found_last_below(&cases);
         // More than a page of them; one that has no elements; and what is done is seen under this one.
         let few = json!({"integrity": "chain", "max_results": 1});
         grants.of_case(&json!({}), json!([{"integrity": "chain"}, {"kinds": []}, few, {"labels_any": []}]));
@@ -266,7 +267,7 @@ impl Grants<'_> {
         }
     }
 
-    /// A grant, and one of one item that is made from it: what the first one has shown already takes the room of the other all the same.
+    /// A grant, and one of two items that is made from it: what the first one has shown already takes the room of the other all the same.
     fn shown_above(&mut self, cases: &Cases) {
         let [a, c] = cases.apart();
         self.of_case(&json!({"labels_any": [a, c]}), json!([{"integrity": "chain"}]));
@@ -275,7 +276,7 @@ impl Grants<'_> {
             above.draft["delegable"] = json!({"max_depth": 1});
         }
         let queries = [c, a].map(|label| json!({"labels_any": [label], "integrity": "chain"})).to_vec();
-        let draft = json!({"max_items": 1});
+        let draft = json!({"max_items": 2.min(self.setting.max_items)});
         self.made.push(Grant { grantee: self.made.len(), parent: Some(parent), draft, queries });
     }
 
@@ -291,6 +292,22 @@ impl Grants<'_> {
         if let Some(grant) = self.made.last_mut() {
             grant.draft["max_items"] = json!(2.min(self.setting.max_items));
         }
+    }
+
+    /// The same where the one above has less room than the one that is made from it: it has shown another item as well.
+    fn found_last_below(&mut self, cases: &Cases) {
+        let ([_, other], [all, last, word]) = (cases.apart(), cases.found_last());
+        let (profile, level) = self.setting.general().map_or(("full", 4), |name| (name, 3));
+        let of = |label: &str| json!({"labels_any": [label], "integrity": "chain"});
+        self.add(profile, level, &json!({"labels_any": [all, other]}), json!([of(last), of(other)]));
+        let (parent, most) = (self.made.len() - 1, 4.min(self.setting.max_items));
+        if let Some(above) = self.made.last_mut() {
+            above.draft["max_items"] = json!(most);
+            above.draft["delegable"] = json!({"max_depth": 1});
+        }
+        let draft = json!({"filter": {"labels_any": [all]}, "max_items": most});
+        let queries = vec![of(last), json!({"query": word, "max_results": 2, "integrity": "chain"})];
+        self.made.push(Grant { grantee: self.made.len(), parent: Some(parent), draft, queries });
     }
 
     /// The last one names no scope.

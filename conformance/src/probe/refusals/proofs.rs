@@ -177,9 +177,6 @@ pub(super) fn of_proof(rule: ProofRule) -> Violation {
             j.claims["htu"] = json!(format!("/{}", path.map_or("", |(_, path)| path)));
         })
         .broken("empty", |j, _| j.claims["htu"] = json!(""))
-        .broken("with a user", |j, _| {
-            j.claims["htu"] = json!(j.claims["htu"].as_str().unwrap_or_default().replacen("://", "://x@", 1));
-        })
         .broken("the address in the query of another", |j, _| {
             let url = j.claims["htu"].as_str().unwrap_or_default();
             j.claims["htu"] = json!(format!("{url}x?{url}"));
