@@ -239,6 +239,7 @@ async fn passed(seed: u64) -> probe::Report {
     let report = run(&world, seed, true).await;
     assert!(report.failures().is_empty(), "seed {seed}:\n{}", report.text());
     if ONLY.is_some() {
+        assert_eq!(report.results.len(), 1, "OAP_PROBE_ONLY is the id of a probe");
         return report;
     }
     let skipped: Vec<_> = report

@@ -238,6 +238,7 @@ fn dpop_check_9_url() {
         "https://user.example/oap/memory/query/",
         "https://evil.example/oap/memory/query",
         "https://a@user.example/oap/memory/query",
+        "https://:b@user.example/oap/memory/query",
         "/oap/memory/query",
         "",
     ] {
