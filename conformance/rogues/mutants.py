@@ -3,14 +3,14 @@
 
     conformance/rogues/mutants.py --list
     conformance/rogues/mutants.py --sample N [--seed S] [--changed REF] [--only tests|suite]
-    conformance/rogues/mutants.py --full [--minutes M] [--only tests|suite] [--profile bench]
+    conformance/rogues/mutants.py --full [--changed REF] [--minutes M] [--only tests|suite] [--profile bench]
 
 `mutator/` puts every mutant of FILES behind a switch in a copy under target/rogues: one build serves for all of them, and an environment variable
 says which is on. What does not compile is left out. A first run of every test says which tests come to which mutant; of the others nothing
 can be seen. A mutant is shown to the probes that noticed others like it, to all of one seed, to those of five; then, where they do not notice it, to the other tests, those of its own room first. What was found out stands in
 target/rogues/mutants.jsonl and is not asked again: that a mutant is noticed as long as its file stays as it is, that it is not as long as the
-tests do (with `--profile bench` there are no overflow checks to notice it). So a full run may be ended (`--minutes`, or by hand) and goes on where it was. `--sample` takes N of them by a seed (most stay the same where a file changes), `--changed` those of files that differ from a commit. The
-product has no such switch (docs/decisions.md).
+tests do (with `--profile bench` there are no overflow checks to notice it). So a full run may be ended (`--minutes`, or by hand) and goes on where it was. `--sample` takes N of them by a seed (most stay the same where a file changes); with `--changed` N of files that differ from a commit
+go first. `--full --changed` takes those alone. The product has no such switch (docs/decisions.md).
 
 Scores are printed for each file. Exit status 3 when a mutant survives the tests that EQUIVALENT does not name, or the probes that neither it nor UNSEEN
 does; 1 when nothing could be measured.
@@ -420,7 +420,7 @@ def main():
     parser.add_argument("--full", action="store_true")
     parser.add_argument("--sample", type=int)
     parser.add_argument("--seed", default="0")
-    parser.add_argument("--changed")
+    parser.add_argument("--changed", help="a commit: mutants of files that differ from it")
     parser.add_argument("--only", choices=["tests", "suite"])
     parser.add_argument("--minutes", type=float, default=1e6, help="what is looked at after them is left for another time")
     parser.add_argument("--numbers", type=int, nargs="*", help="these alone")
@@ -430,12 +430,13 @@ def main():
     targets = {"tests": TESTS, "suite": SUITE}.get(given.only, [*TESTS, *SUITE])
     if given.list:
         targets = ["--lib"]
-    changed = None
+    changed = set()
     if given.changed:
-        changed = subprocess.check_output(["git", "diff", "--name-only", given.changed], cwd=ROOT, text=True).split()
-        if not set(changed) & set(FILES):
+        changed.update(subprocess.check_output(["git", "diff", "--name-only", given.changed], cwd=ROOT, text=True).split())
+        if not changed & set(FILES):
             print(f"none of these rooms differs from {given.changed}")
-            return 0
+            if given.full:
+                return 0
     mutants, programs = built(targets, given.profile)
     left_out = len(set(EXCLUDED.read_text().split()))
     print(f"{len(mutants)} mutants in {len(FILES)} files, {left_out} that do not compile left out; built in {time.monotonic() - started:.0f} s", flush=True)
@@ -448,13 +449,14 @@ def main():
             print(f"{mutant['number']:5} {mutant['file']}:{mutant['line']} {mutant['function']}: {mutant['kind']}: {mutant['was']} -> {mutant['becomes']}")
         return 0
     chosen = sorted(mutants, key=lambda number: drawn(given.seed, mutants[number]))
-    if changed is not None:
-        chosen = [number for number in chosen if mutants[number]["file"] in changed]
+    differ = [number for number in chosen if mutants[number]["file"] in changed]
     if given.numbers:
         chosen = [number for number in given.numbers if number in mutants]
-    elif given.sample is not None and len(chosen) > given.sample:
-        chosen = chosen[: given.sample]
-    elif not given.full and given.sample is None:
+    elif given.sample is not None:
+        chosen = list(dict.fromkeys([*differ[: given.sample], *chosen[: given.sample]]))
+    elif given.full and given.changed:
+        chosen = differ
+    elif not given.full:
         parser.error("--list, --sample N, --numbers N... or --full")
     probes = [program for program in programs if program[0].name.startswith("probes-")]
     tests = [program for program in programs if program not in probes]
