@@ -8,8 +8,8 @@
 `mutator/` puts every mutant of FILES behind a switch in a copy under target/rogues: one build serves for all of them, and an environment variable
 says which is on. What does not compile is left out. A first run of every test says which tests come to which mutant; of the others nothing
 can be seen. A mutant is shown to the probes that noticed others like it, to all of one seed, to those of five; then, where they do not notice it, to the other tests, those of its own room first. What was found out stands in
-target/rogues/mutants.jsonl and is not asked again: that a mutant is noticed as long as its file stays as it is, that it is not as long as the
-tests do (with `--profile bench` there are no overflow checks to notice it). So a full run may be ended (`--minutes`, or by hand) and goes on where it was. `--sample` takes N of them by a seed (most stay the same where a file changes); with `--changed` N of files that differ from a commit
+target/rogues/mutants.jsonl and is not asked again: that a mutant is noticed as long as its file stays as it is but for its tests, that it is
+not as long as the tests do (with `--profile bench` there are no overflow checks to notice it). So a full run may be ended (`--minutes`, or by hand) and goes on where it was. `--sample` takes N of them by a seed (most stay the same where a file changes); with `--changed` N of files that differ from a commit
 go first. `--full --changed` takes those alone. The product has no such switch (docs/decisions.md).
 
 Scores are printed for each file. Exit status 3 when a mutant survives the tests that EQUIVALENT does not name, or the probes that neither it nor UNSEEN
@@ -78,6 +78,9 @@ EQUIVALENT = [
     (r"answer.rs", r"find_items", r"-> false", "the same members by another way"),
     (r"commitment.rs", r"Committed::present", r"jwt.len\(\) \+ 1024", "how much room is taken beforehand"),
     (r"dpop.rs", r"judge", r"is_none_or", "what ends when it begins always has a life"),
+    (r"project.rs", r"Choice::shows_span", r"is_none_or", "a span of no class has no wire form, and neither has its item"),
+    (r"commitment.rs", r"strip_value", r"is_none_or", "every element is concealed: form::check"),
+    (r"commitment.rs", r"verify", r"is_some_and\(\|iss\|", "every claim in the clear is there: form::check"),
 ]
 OWNERS = "in decision records and previews, which are the owner's and no command of the probes returns"
 RECEIVERS = "what is checked of what others wrote, to which no command of the probes leads"
@@ -147,8 +150,15 @@ ENVIRONMENT = {
     "OAP_WITHOUT_SHARED": "1",
 }  # fmt: skip
 KNOWN, MAPS = COPY.parent / "mutants.jsonl", COPY.parent / "mutants-reached.json"
+
+
+def source(name):
+    """A file of ours without the tests at its end, which hold no mutant."""
+    return (ROOT / name).read_bytes().partition(b"\n#[cfg(test)]\nmod tests {")[0]
+
+
 # Numbers of mutants are those of these very sources.
-SAME = hashlib.sha256(b"\0".join((ROOT / name).read_bytes() for name in [*FILES, "conformance/rogues/mutator/src/main.rs"])).hexdigest()[:16]
+SAME = hashlib.sha256(b"\0".join(map(source, [*FILES, "conformance/rogues/mutator/src/main.rs"]))).hexdigest()[:16]
 EXCLUDED = COPY.parent / f"mutants-that-do-not-compile-{SAME}"
 
 
@@ -331,7 +341,7 @@ class Known:
 
     def __init__(self, kind, mutants, programs, seeds):
         self.kind, self.tests = kind, f"{digest(*(path for path, _ in programs))} {seeds}"
-        files = {name: hashlib.sha256((ROOT / name).read_bytes()).hexdigest() for name in FILES}
+        files = {name: hashlib.sha256(source(name)).hexdigest() for name in FILES}
         self.names, alike, self.found = {}, {}, {}
         for number, mutant in sorted(mutants.items()):
             same = [files[mutant["file"]], str(mutant["line"]), mutant["kind"], *key(mutant)]

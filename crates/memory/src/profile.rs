@@ -344,8 +344,71 @@ mod tests {
         let untexted = "name = \"oap.profile.projection.x.v1\"\ndescription = \"\"\n".to_owned()
             + &"[[level]]\n".repeat(5);
         assert!(matches!(Profile::parse(&untexted), Err(ProfileError::NoText { .. })));
-        let misnamed = "name = \"x\"\ndescription = \"\"\nlevel = []";
-        assert!(matches!(Profile::parse(misnamed), Err(ProfileError::Name(_))));
+    }
+
+    #[test]
+    fn a_name_has_its_form() {
+        let named = |name: &str| {
+            let levels = "[[level]]\ntext = \"hidden\"\n".to_owned() + &"[[level]]\n".repeat(4);
+            Profile::parse(&format!("name = \"{name}\"\ndescription = \"\"\n{levels}"))
+        };
+        for rest in ["x.v1", "two_words.v2", "_.v0", "3.v65535"] {
+            let name = format!("{NAME_PREFIX}{rest}");
+            assert_eq!(named(&name).unwrap().name(), name);
+        }
+        for rest in [
+            "", ".v1", "x", "x.v", "x.vone", "x.v65536", "X.v1", "x-y.v1", "xY.v1", "x.y.v1", "x.v1.",
+            ".vone",
+        ] {
+            let name = format!("{NAME_PREFIX}{rest}");
+            assert_eq!(named(&name), Err(ProfileError::Name(name)));
+        }
+        assert_eq!(named("x.v1"), Err(ProfileError::Name("x.v1".into())));
+    }
+
+    /// A profile of one level, with these fields, and no text.
+    fn showing(fields: &[&str]) -> Profile {
+        let rest = "[[level]]\n".repeat(4);
+        Profile::parse(&format!(
+            "name = \"oap.profile.projection.x.v1\"\ndescription = \"\"\n[[level]]\nfields = {fields:?}\ntext = \"hidden\"\n{rest}"
+        ))
+        .unwrap()
+    }
+
+    #[test]
+    fn one_field_that_identifies_is_enough() {
+        assert!(showing(&["kind", "labels", "subject_entity_id"]).is_anonymous(level(0)));
+        assert!(showing(&[]).is_anonymous(level(0)));
+        for field in ["provenance.source", "provenance", "content.structured", "embedding", "*"] {
+            assert!(!showing(&["kind", field]).is_anonymous(level(0)), "{field}");
+            assert!(!showing(&[field]).is_anonymous(level(0)), "{field}");
+        }
+    }
+
+    #[test]
+    fn a_field_among_others_is_shown() {
+        for fields in [&["embedding"][..], &["kind", "embedding"], &["*"], &["kind", "*"]] {
+            assert!(showing(fields).shows_embedding(level(0)), "{fields:?}");
+        }
+        for fields in [&["subject_entity_id"][..], &["kind", "subject_entity_id"], &["*"], &["kind", "*"]] {
+            assert!(showing(fields).shows_subject(level(0)), "{fields:?}");
+        }
+        for fields in [&[][..], &["kind"], &["kind", "labels"]] {
+            assert!(!showing(fields).shows_embedding(level(0)), "{fields:?}");
+            assert!(!showing(fields).shows_subject(level(0)), "{fields:?}");
+        }
+    }
+
+    #[test]
+    fn a_profile_says_which_entity_it_has_a_table_for() {
+        let of = |name: &str| Profile::built_in().into_iter().find(|p| p.name().contains(name)).unwrap();
+        let task = of("task");
+        assert_eq!(task.entity_type(), Some("oap.entity.task"));
+        assert_ne!(task.entity_table(), Some(task.general_table()));
+        let item = json!({"content": {"structured": {"entity_type": "oap.entity.task"}}});
+        assert_eq!(task.entity_table(), Some(task.table(&item)));
+        let memory = of("memory");
+        assert_eq!((memory.entity_type(), memory.entity_table()), (None, None));
     }
 
     #[test]

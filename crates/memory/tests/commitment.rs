@@ -2,16 +2,22 @@
 
 mod support;
 
+use oap_identity::signed::UnsignedJwt;
 use oap_identity::time::MAX_SKEW;
-use oap_identity::{DidDocument, Timestamp, VerificationKey, json};
-use oap_memory::commitment::{self, Committed};
+use oap_identity::{DidDocument, ReceiptId, Timestamp, VerificationKey, json};
+use oap_memory::chain::Event;
+use oap_memory::commitment::{self, CommitmentError, Committed};
+use oap_memory::epistemic::Epistemic;
 use oap_memory::evidence::{self, EvidenceError};
+use oap_memory::form::CLEAR;
 use oap_memory::profile::{Profile, TrustLevel};
 use oap_memory::project::{explain, project};
-use oap_memory::receipt;
+use oap_memory::receipt::{self, Action, ReceiptError};
 use oap_memory::record::ItemRecord;
-use oap_memory::sd_jwt::Presentation;
+use oap_memory::sd_jwt::{self, Child, Node, Presentation};
 use oap_memory::tree::{Path, Step};
+use oap_memory::unchecked::Unchecked;
+use oap_memory::{Link, Receipt};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 use support::{Owner, contact, full, now};
@@ -76,6 +82,36 @@ fn a_profile_is_explained_rule_by_rule() {
     assert_eq!(told(0, "content.structured.names.given"), "shows content.structured.names.given");
     assert_eq!(told(0, "content.structured.addresses"), "hidden: needs level 3");
     assert_eq!(told(3, "content.structured.social"), "nothing there");
+}
+
+/// The text rule comes last, with the classes of spans that it shows and hides.
+#[test]
+fn the_text_rule_is_explained() {
+    let owner = Owner::new(1);
+    let told = |item: &Value, profile: &str, level: u8| {
+        let (_, whole) = owner.capture(item);
+        let profile = Profile::built_in().into_iter().find(|p| p.name().ends_with(profile)).unwrap();
+        let mut rules = explain(&whole.committed, &profile, level.try_into().unwrap()).unwrap();
+        let last = rules.pop().unwrap();
+        assert_eq!((last.level, last.rule.as_str()), (level, "text"));
+        (last.effect, rules)
+    };
+    let spans = "Mail a@b.example, IBAN DE89370400440532013000, password: hunter2!!";
+    let note = json!({"kind": "fact", "content": {"text": spans}});
+    for (level, effect) in [
+        (1, "hidden"),
+        (2, "shown; spans shown: none; spans hidden: email, iban, secret"),
+        (3, "shown; spans shown: email, iban; spans hidden: secret"),
+        (4, "shown; spans shown: email, iban, secret; spans hidden: none"),
+    ] {
+        assert_eq!(told(&note, "memory.v1", level).0, effect, "{level}");
+    }
+    let wordless = json!({"kind": "fact", "content": {"structured": {"colour": "red"}}});
+    for level in 0..=4 {
+        assert_eq!(told(&wordless, "memory.v1", level).0, "nothing there");
+    }
+    let (_, everything) = told(&note, "full.v1", 4);
+    assert_eq!(everything.last().map(|told| told.effect.as_str()), Some("shows everything"));
 }
 
 #[test]
@@ -306,6 +342,214 @@ fn hidden_digests_do_not_verify_guesses() {
         let guess = B64.encode(json!([salt, "subject_entity_id", "ent_alice"]).to_string());
         let guessed = format!("{shown}{guess}~");
         assert!(commitment::verify(&guessed, &owner.document()).is_err());
+    }
+}
+
+/// A version of these claims, signed by its owner, which no gateway of ours writes.
+fn signed(owner: &Owner, claims: &Value) -> String {
+    let (_, whole) = owner.capture(&contact());
+    let mut payload = commitment::verify(&full(&whole), &owner.document()).unwrap().claims().clone();
+    payload.retain(|name, _| CLEAR.contains(&name.as_str()));
+    payload.insert("_sd_alg".into(), json!("sha-256"));
+    let concealed = |(name, value): (&String, &Value)| {
+        (name.clone(), Child { node: Node::concealed(value), concealed: true })
+    };
+    let nodes: Vec<_> = claims.as_object().unwrap().iter().map(concealed).collect();
+    let (concealed, disclosures) = sd_jwt::conceal(&nodes, true, &owner.random).unwrap();
+    payload.extend(concealed);
+    let jwt = UnsignedJwt::with_kid(owner.signer.kid(), commitment::TYP, &payload).unwrap();
+    let all = disclosures.iter().map(|disclosure| disclosure.encoded() + "~");
+    jwt.signed_by(&owner.signer) + "~" + &all.collect::<String>()
+}
+
+/// An owner signs what they like: what an item's members are not is refused by every receiver, one wrong value among right ones too.
+#[test]
+fn a_claim_has_the_shape_of_its_member() {
+    let owner = Owner::new(1);
+    let verified = |claims: Value| {
+        let verified = commitment::verify(&signed(&owner, &claims), &owner.document());
+        verified.map(|version| version.claims().clone())
+    };
+    let item = "mem_01JSM1E0000000000000000000";
+    for (name, right, wrong) in [
+        ("scope_id", vec![json!("work")], vec![json!(""), json!(1)]),
+        ("kind", vec![json!("fact")], vec![json!("rumour"), json!(["fact"])]),
+        ("subject_entity_id", vec![json!("ent_alice")], vec![json!(1), json!(["ent_alice"])]),
+        ("embedding", vec![json!({"dim": 2})], vec![json!([1]), json!("x")]),
+        (
+            "labels",
+            vec![json!([]), json!(["a", "b"])],
+            vec![json!("a"), json!({"a": "b"}), json!([1]), json!(["a", 1])],
+        ),
+        (
+            "ttl_days",
+            vec![json!(0), json!(u32::MAX)],
+            vec![json!(-1), json!("1"), json!(u64::from(u32::MAX) + 1)],
+        ),
+        ("expires_at", vec![json!("2030-01-01T00:00:00Z")], vec![json!("soon"), json!(1)]),
+        ("exportable", vec![json!(true)], vec![json!("true"), json!(1)]),
+        ("sensitivity", vec![json!("internal")], vec![json!("loud"), json!(1)]),
+        (
+            "derived_from",
+            vec![json!([]), json!([item])],
+            vec![json!(item), json!({}), json!(["x"]), json!([item, "x"])],
+        ),
+        ("extensions", vec![json!({"x.y": 1})], vec![json!([]), json!("x")]),
+        ("provenance", vec![json!({"source": "user_statement"})], vec![json!([]), json!("x")]),
+    ] {
+        for value in right {
+            let claims = verified(json!({name: value}));
+            assert_eq!(claims.unwrap()[name], value);
+        }
+        for value in wrong {
+            assert_eq!(verified(json!({name: value})), Err(CommitmentError::Claim(name)), "{value}");
+        }
+    }
+    let at = json!("2026-01-01T00:00:00Z");
+    assert!(verified(json!({"provenance": {"captured_at": at, "confidence": 0}})).is_ok());
+    assert!(verified(json!({"provenance": {"captured_at": at, "confidence": 1}})).is_ok());
+    for (provenance, refusal) in [
+        (json!({"captured_at": "today"}), CommitmentError::Claim("provenance.captured_at")),
+        (json!({"captured_at": 1, "confidence": 1}), CommitmentError::Claim("provenance.captured_at")),
+        (json!({"captured_at": at, "confidence": "1"}), CommitmentError::Claim("provenance.confidence")),
+        (json!({"confidence": 2}), CommitmentError::Claim("provenance.confidence")),
+        (json!({"source_receipt": "rcpt_01JSM1E0000000000000000000"}), CommitmentError::SourceReceipt),
+        (json!({"source_receipt": 1}), CommitmentError::SourceReceipt),
+    ] {
+        assert_eq!(verified(json!({"provenance": provenance})), Err(refusal), "{provenance}");
+    }
+}
+
+/// What stands at `text` of another member is no span: its `t` is a part like any other.
+#[test]
+fn a_class_is_shown_of_spans_alone() {
+    let item = json!({"content": {"text": [{"t": "email", "v": "a@b.example"}]}, "extensions": {"text": [{"t": 1, "v": 2}]}});
+    let only =
+        |steps: &[Step]| !matches!(steps.last(), Some(Step::Member(name)) if name == "t" || name == "v");
+    let shown = Value::Object(commitment::shown(&item, only));
+    assert_eq!(shown, json!({"content": {"text": [{"t": "email"}]}, "extensions": {"text": [{}]}}));
+}
+
+/// The attack: a gateway passes off as knowledge what its owner did not confirm, or is not certain of.
+#[test]
+fn knowledge_is_what_its_owner_confirmed_and_is_certain_of() {
+    let owner = Owner::new(1);
+    let captured = |confidence: f64| {
+        let mut fact = contact();
+        fact["provenance"]["confidence"] = json!(confidence);
+        owner.capture(&fact).1
+    };
+    let known = |whole: &ItemRecord, level: u8| {
+        let mut item = answered(whole, "memory.v1", level);
+        item["epistemic"] = json!("knowledge");
+        evidence::item(&item, &owner.document()).map(drop)
+    };
+    let refused = Err(EvidenceError::Epistemic(Epistemic::Knowledge));
+    for confidence in [0.99, 1.0] {
+        let whole = captured(confidence);
+        let confirmed = owner.confirm(&whole);
+        let corrected = owner.correct(&whole, &contact());
+        // Where confidence is hidden, nothing says that it is less.
+        for (level, certain) in [(4, confidence == 1.0), (0, true)] {
+            let outcome = if certain { Ok(()) } else { refused.clone() };
+            assert_eq!(known(&confirmed, level), outcome, "{confidence} at {level}");
+            assert_eq!(known(&whole, level), refused);
+            assert_eq!(known(&corrected, level), refused);
+        }
+    }
+}
+
+/// A clock that goes back writes no link before the one that it follows.
+#[test]
+fn a_link_is_no_earlier_than_the_one_before() {
+    let owner = Owner::new(1);
+    let (_, whole) = owner.capture(&contact());
+    let first: Link = serde_json::from_str(&whole.chain[0]).unwrap();
+    let receipt = ReceiptId::new(now(), &owner.random);
+    for (at, becomes) in [(-1, 0), (0, 0), (1, 1)] {
+        let after = |seconds: i64| Timestamp::from_seconds(first.at.seconds() + seconds);
+        let next = first.followed_by(Event::Confirm, after(at), &owner.did(), receipt).unwrap();
+        assert_eq!(next.at, after(becomes));
+    }
+}
+
+/// A head may go unsigned inside a chain that goes on, and nowhere else; who signed is said of another's work alone.
+#[test]
+fn a_receipt_alone_is_signed() {
+    let owner = Owner::new(1);
+    let (_, whole) = owner.capture(&contact());
+    let own: Receipt = serde_json::from_str(&whole.capture_receipt).unwrap();
+    let verified = |receipt: &Receipt| receipt::verify(&json!(receipt), &owner.document());
+    assert_eq!(verified(&own).unwrap().unchecked, []);
+    let mut head = own.head(own.hash().unwrap(), "chn_1", 1, &owner.random);
+    assert_eq!(head.head_length(), Some(1));
+    assert_eq!(verified(&head).unwrap_err(), ReceiptError::Unsigned(0));
+    head.sign(&owner.signer).unwrap();
+    assert_eq!(verified(&head).unwrap().unchecked, []);
+    let mut agents = own;
+    agents.agent_did = "did:web:agent.example".to_owned();
+    agents.sign(&owner.signer).unwrap();
+    assert_eq!(verified(&agents).unwrap().unchecked, [Unchecked::Agents(1)]);
+}
+
+/// What a receipt of a key that was compromised later is worth, and what a log says of it, is left to who reads it.
+#[test]
+fn what_is_not_checked_of_a_receipt_is_said() {
+    let owner = Owner::new(1);
+    let (_, whole) = owner.capture(&contact());
+    let captured = stored(&whole.capture_receipt);
+    let (kid, since) = (owner.signer.kid().clone(), Timestamp::from_millis(now().millis() + 1));
+    let key = VerificationKey::new(kid.clone(), *owner.signer.public()).revoked(since);
+    let document = DidDocument::new(owner.did(), vec![key]);
+    let dated = receipt::verify(&captured, &document).unwrap();
+    assert_eq!(dated.unchecked, [Unchecked::DatedByCompromisedKey { kid, since }]);
+
+    let anchored = |anchors: Value| {
+        let mut receipt = captured.clone();
+        receipt["anchors"] = anchors;
+        receipt::verify(&receipt, &owner.document())
+    };
+    let whole = json!([{"log_id": "log_1", "log_index": 7, "inclusion_proof": "AA"}, {}]);
+    let verified = anchored(whole).unwrap();
+    assert_eq!(verified.unchecked, [Unchecked::Anchors(verified.receipt.receipt_id)]);
+    for anchors in [json!({}), json!([1]), json!([{"log": "log_1"}]), json!([{"log_index": "7"}])] {
+        assert_eq!(anchored(anchors).unwrap_err(), ReceiptError::Anchors(0));
+    }
+}
+
+/// A chain ends with a signed head: what was cut off, or not signed yet, is told with its number.
+#[test]
+fn a_chain_of_receipts_ends_with_a_signed_head() {
+    let owner = Owner::new(1);
+    let (_, whole) = owner.capture(&contact());
+    let mut boot: Receipt = serde_json::from_str(&whole.capture_receipt).unwrap();
+    (boot.action_id, boot.kind) = (Some(Action::Boot.to_string()), Action::Boot.kind());
+    (boot.output_hash, boot.provenance_tags_out) = (None, Vec::new());
+    boot.sign(&owner.signer).unwrap();
+    let open = boot.head(boot.hash().unwrap(), "chn_1", 1, &owner.random);
+    let mut head = open.clone();
+    head.sign(&owner.signer).unwrap();
+    let verified = |entries: &[&Receipt]| {
+        receipt::verify_chain(entries.iter().map(|entry| json!(entry)), &owner.document())
+            .map(|verified| (verified.chain, verified.length))
+    };
+    assert_eq!(verified(&[&boot, &head]), Ok(("chn_1".to_owned(), 2)));
+    assert_eq!(verified(&[&boot, &open]), Err(ReceiptError::Unsigned(1)));
+    assert_eq!(verified(&[&boot]), Err(ReceiptError::Cut));
+    assert_eq!(verified(&[]), Err(ReceiptError::Cut));
+    assert_eq!(verified(&[&head]), Err(ReceiptError::Broken(0)));
+}
+
+/// A version that was prepared with a key is told from one of the next key, however it is kept.
+#[test]
+fn a_version_knows_the_key_that_signed_it() {
+    let owner = Owner::new(1);
+    let (_, whole) = owner.capture(&contact());
+    let read = Committed::read(&full(&whole)).unwrap();
+    let next = "did:web:user.example#key-2".parse().unwrap();
+    for version in [&whole.committed, &read] {
+        assert!(version.is_signed_by(owner.signer.kid()));
+        assert!(!version.is_signed_by(&next));
     }
 }
 

@@ -264,6 +264,61 @@ mod tests {
     }
 
     #[test]
+    fn what_is_no_path_says_why() {
+        use FieldPathError::*;
+        for (text, why) in [
+            ("", EmptyStep),
+            ("provenance.", EmptyStep),
+            ("provenance..source", EmptyStep),
+            ("labels.[]", EmptyStep),
+            ("labels[", OpenSelector),
+            ("labels[]x", OpenSelector),
+            ("content.structured.channels[type]", Selector),
+            ("content.structured.channels[=email]", Selector),
+            ("content.structured.channels[ =email]", Selector),
+            ("content.structured.channels[type=email,]", Selector),
+            ("colour", ItemMember),
+            ("content", Text),
+            ("content.text", Text),
+            ("content.text.segments", Text),
+        ] {
+            assert_eq!(FieldPath::parse(text), Err(why), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn only_members_of_the_entity_itself_are_looked_up() {
+        for (path, known) in [
+            ("content.structured.title", true),
+            ("content.structured.begin", false),
+            ("content.structured.begin.hour", false),
+            ("content.structured", true),
+            ("content.begin.title", true),
+            ("provenance.structured.begin", true),
+            ("provenance.conversation.begin", true),
+            ("content.structured[].begin", true),
+        ] {
+            assert_eq!(
+                FieldPath::parse(path).unwrap().is_known("oap.entity.calendar_event"),
+                known,
+                "{path}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_condition_is_about_one_member() {
+        for (text, why) in [
+            ("content.structured.visibility", FieldPathError::ConditionForm),
+            ("content.structured.attendees[]=x", FieldPathError::ConditionMember),
+            ("content..visibility=x", FieldPathError::EmptyStep),
+            ("content.text=x", FieldPathError::Text),
+        ] {
+            assert_eq!(Condition::parse(text), Err(why), "{text:?}");
+        }
+    }
+
+    #[test]
     fn a_condition_compares_texts_flags_and_numbers() {
         for (value, wanted, is) in [
             (json!("busy"), "busy", true),

@@ -81,6 +81,16 @@ impl Owner {
         ItemRecord { committed, chain, capture_receipt: whole.capture_receipt.clone() }
     }
 
+    /// The same, confirmed.
+    pub fn confirm(&self, whole: &ItemRecord) -> ItemRecord {
+        let before: Link = serde_json::from_str(whole.chain.last().unwrap()).unwrap();
+        let receipt = ReceiptId::new(now(), &self.random);
+        let link = before.followed_by(Event::Confirm, now(), &self.did(), receipt).unwrap();
+        let mut confirmed = whole.clone();
+        confirmed.chain.push(canonical(&link.signed(&self.signer).unwrap()));
+        confirmed
+    }
+
     fn commit(&self, body: &Body, place: &Place) -> Committed {
         self.commit_among(body, place, &People::none())
     }
