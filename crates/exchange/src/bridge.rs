@@ -138,3 +138,76 @@ impl Bridge {
 pub(crate) fn covers(categories: &[String], head: &Head) -> bool {
     categories.iter().any(|category| head.labels.contains(category) || head.kind.as_str() == category)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use oap_identity::VerificationKey;
+    use oap_identity::random::Seeded;
+
+    fn at() -> Timestamp {
+        Timestamp::from_seconds(1_777_636_800)
+    }
+
+    fn signer(seed: u8) -> Signer {
+        Signer::did_key(&[seed; 32]).unwrap()
+    }
+
+    fn document(of: &Signer) -> DidDocument {
+        DidDocument::new(of.did().clone(), vec![VerificationKey::new(of.kid().clone(), *of.public())])
+    }
+
+    fn bridge() -> Bridge {
+        Bridge {
+            bridge_id: BridgeId::new(at(), &Seeded::new(1)),
+            principal: signer(1).did().clone(),
+            from_scope: "work".parse().unwrap(),
+            to_scope: "personal".parse().unwrap(),
+            data_categories: vec!["fact".to_owned()],
+            issued_at: at(),
+            valid_until: at().plus(std::time::Duration::from_millis(1)),
+            revocable: true,
+        }
+    }
+
+    /// The document of a bridge that was signed without a look at what it says.
+    fn forced(bridge: &Bridge, signer: &Signer) -> Value {
+        let mut document = serde_json::to_value(bridge).unwrap();
+        sign_document(&mut document, signer).unwrap();
+        document
+    }
+
+    #[test]
+    fn what_may_not_be_a_bridge_is_neither_signed_nor_taken() {
+        let good = bridge();
+        assert!(SignedBridge::sign(good.clone(), &signer(1)).is_ok());
+        assert!(SignedBridge::verify(forced(&good, &signer(1)), &document(&signer(1))).is_ok());
+        let circular = Bridge { to_scope: good.from_scope.clone(), ..good.clone() };
+        let empty = Bridge { data_categories: Vec::new(), ..good.clone() };
+        let lasting = Bridge { revocable: false, ..good.clone() };
+        for (bad, why) in [
+            (circular, BridgeError::SameScope),
+            (empty, BridgeError::Categories),
+            (lasting, BridgeError::Irrevocable),
+        ] {
+            assert_eq!(SignedBridge::sign(bad.clone(), &signer(1)).unwrap_err(), why);
+            let taken = SignedBridge::verify(forced(&bad, &signer(1)), &document(&signer(1)));
+            assert_eq!(taken.unwrap_err(), why);
+        }
+        let ended = Bridge { valid_until: at(), ..good };
+        assert_eq!(SignedBridge::sign(ended, &signer(1)).unwrap_err(), BridgeError::Ended);
+    }
+
+    /// The attacks: a bridge of somebody else's in the owner's name, and the owner's own in somebody else's.
+    #[test]
+    fn a_bridge_is_its_principals() {
+        let (owner, other) = (signer(1), signer(2));
+        let others = Bridge { principal: other.did().clone(), ..bridge() };
+        for (bridge, by, of) in
+            [(&bridge(), &other, &owner), (&others, &owner, &owner), (&others, &other, &owner)]
+        {
+            let taken = SignedBridge::verify(forced(bridge, by), &document(of));
+            assert_eq!(taken.unwrap_err(), BridgeError::Principal);
+        }
+    }
+}

@@ -8,12 +8,12 @@ use oap_exchange::changes::{
     Compared, Delta, Holdings, Look, MAX_DIFFERING, Sent, acknowledge, find_changes,
 };
 use oap_exchange::respond::Frame;
-use oap_exchange::{Allowance, Query, View};
-use oap_grants::VerifiedGrant;
+use oap_exchange::{Allowance, Model, Query, Setting, Vector, View};
+use oap_grants::{Grant, VerifiedGrant};
 use oap_identity::random::{Seeded, bytes};
 use oap_identity::{ItemId, RequestId};
 use oap_memory::record::ItemRecord;
-use oap_memory::{Filter, Head, Profile};
+use oap_memory::{Filter, Head, Profile, TrustLevel};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::convert::Infallible;
@@ -262,4 +262,46 @@ fn what_is_remembered_is_bounded() {
     assert_eq!(looks(&view), Some(MAX_DIFFERING));
     (0..512).for_each(|_| house.follow(&mut view, item));
     assert_eq!(looks(&view), Some(MAX_DIFFERING));
+}
+
+/// What is written out at once is bounded to the byte, with where vectors are; one item is written out in any case.
+#[test]
+fn no_more_is_written_out_than_has_room() {
+    let mut house = House::new(100);
+    ["tea", "jam", "pie"].map(|text| house.capture(text));
+    let embed = |texts: Vec<String>| texts.iter().map(|_| Vector::new(vec![1.0, 0.0])).collect();
+    let model = Model { name: "even", dimensions: 2, url: "https://user.example/vec/", embed: &embed };
+    let profile = &house.profiles[0];
+    let terms = grant(&Filter::default(), profile.name(), TrustLevel::INNER_CIRCLE);
+    house.grant = presented(&house.owner, Grant { embedding_access: true, ..terms });
+    let setting = Setting { embeddings: true, model: Some(&model), ..setting(&house.profiles) };
+    let heads = house.items.iter().map(|(head, _)| head);
+    let load = |head: &Head| {
+        let found = house.items.iter().find(|(known, _)| known.item_id == head.item_id);
+        Ok::<_, Infallible>(found.map(|(_, whole)| whole.clone()))
+    };
+    let with_vectors = View::build(&house.grant, &house.allowance(), &setting, heads, load).unwrap();
+    let shown = |view: &View, bytes: usize| {
+        let (has, look) = (Holdings::new(), Look::at_all(view));
+        let delta = find_changes(view, &house.allowance(), &listing(), &has, &look, bytes);
+        let (_, shown, more) = house.push(delta, 1);
+        assert_eq!(more, shown.len() < 3);
+        shown.len()
+    };
+    let least = |view: &View, items: usize| {
+        let (mut too_few, mut enough) = (0, BYTES);
+        while too_few + 1 < enough {
+            let middle = usize::midpoint(too_few, enough);
+            if shown(view, middle) < items { too_few = middle } else { enough = middle }
+        }
+        enough
+    };
+    let plain = house.build();
+    for view in [&plain, &with_vectors] {
+        assert_eq!(shown(view, 0), 1);
+        assert_eq!(shown(view, BYTES), 3);
+        // They are of one size.
+        assert_eq!(least(view, 2) * 3, least(view, 3) * 2);
+    }
+    assert!(least(&with_vectors, 2) > least(&plain, 2) + 2 * model.url.len());
 }

@@ -3,17 +3,20 @@
 mod support;
 
 use oap_exchange::allowance::Disclosed;
-use oap_exchange::answer::{Answer, find};
+use oap_exchange::answer::{Answer, find, find_items};
 use oap_exchange::ccc::Ccc;
+use oap_exchange::gate::{Obligations, Rule};
 use oap_exchange::respond::{Frame, Items, RespondError, Unsent};
-use oap_exchange::{Allowance, Durable, Query, View, ViewError, respond};
+use oap_exchange::{Allowance, Durable, Model, Query, Setting, Vector, View, ViewError, respond};
+use oap_grants::Grant;
 use oap_grants::limits::LimitError;
 use oap_identity::random::Seeded;
-use oap_identity::{DecisionId, Hash, ItemId, ReceiptId, RequestId, json};
+use oap_identity::{DecisionId, Did, Hash, ItemId, ReceiptId, RequestId, Timestamp, json};
 use oap_memory::receipt::{Decision, GENESIS, Outcome, Receipt, ReceiptType};
 use oap_memory::record::ItemRecord;
 use oap_memory::{Filter, Head, Profile, TrustLevel};
-use serde_json::{Map, json as value};
+use serde_json::{Map, Value, json as value};
+use std::collections::BTreeSet;
 use std::convert::Infallible;
 use std::path::Path;
 use std::sync::Arc;
@@ -197,6 +200,136 @@ fn changes_of_what_is_kept_back_are_noted() {
     assert!(view.is_noted(new.0.item_id, Some(&new.0), now()), "the grant selects it");
     assert!(!view.is_noted(private.0.item_id, Some(&private.0), now()), "the grant does not select it");
     assert!(!view.is_noted(private.0.item_id, None, now()));
+}
+
+/// What may not leave is shown to the owner's own agents alone, in a preview as well.
+#[test]
+fn a_preview_knows_the_owners_own_agent() {
+    let (owner, profiles) = (Owner::new(1), Profile::built_in());
+    let mut items = items(&owner);
+    items.push(owner.capture(&value!({"kind": "fact", "content": {"text": "diary"}, "exportable": false})));
+    let shown = |grantee: Did| {
+        let proposed = Grant { grantee, ..grant(&Filter::default(), MEMORY, 2.try_into().unwrap()) };
+        preview(&items, &proposed, &profiles).items().len()
+    };
+    assert_eq!((shown(owner.did()), shown(grantee())), (4, 3));
+}
+
+/// At the moment at which an item ends it is neither shown nor kept back.
+#[test]
+fn an_item_ends_at_its_end() {
+    let (owner, profiles) = (Owner::new(1), Profile::built_in());
+    let mut items = items(&owner);
+    let end = now().plus(std::time::Duration::from_secs(3600));
+    let ending = value!({"kind": "fact", "content": {"text": "cocoa"}, "expires_at": end});
+    items.push(owner.capture(&ending));
+    let verified = presented(&owner, grant(&Filter::default(), MEMORY, 2.try_into().unwrap()));
+    let mut shown = view(&items, &verified, &profiles).unwrap();
+    let mut setting = setting(&profiles);
+    let embargo = value!({"ccc_version": "1.0", "scope_id": "personal", "embargo_list": [grantee()]});
+    setting.obligations.contexts.insert("personal".parse().unwrap(), Ccc::parse(embargo).unwrap());
+    let load = |_: &Head| Ok::<_, Infallible>(None::<ItemRecord>);
+    let heads = items.iter().map(|(head, _)| head);
+    let kept_back = View::build(&verified, &Allowance::unused(10), &setting, heads, load).unwrap();
+    for (at, left) in [(Timestamp::from_millis(end.millis() - 1), 4_u32), (end, 3)] {
+        shown.expire(at);
+        assert_eq!((shown.len(), shown.report(at).passed), (left as usize, left));
+        assert_eq!(kept_back.report(at).withheld, left);
+    }
+}
+
+/// What stays kept back for another reason is reported by that one, as in a view that is built.
+#[test]
+fn what_is_kept_back_is_reported_by_the_rules_of_now() {
+    let (owner, profiles) = (Owner::new(1), Profile::built_in());
+    let items = items(&owner);
+    let verified = presented(&owner, grant(&Filter::default(), MEMORY, 2.try_into().unwrap()));
+    let owed = |more: &Value| {
+        let mut context = value!({"ccc_version": "1.0", "scope_id": "personal"});
+        context.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let mut obligations = Obligations::default();
+        obligations.contexts.insert("personal".parse().unwrap(), Ccc::parse(context).unwrap());
+        obligations
+    };
+    let built = |obligations: Obligations| {
+        let setting = Setting { obligations, ..setting(&profiles) };
+        let load = |_: &Head| Ok::<_, Infallible>(None::<ItemRecord>);
+        let heads = items.iter().map(|(head, _)| head);
+        View::build(&verified, &Allowance::unused(10), &setting, heads, load).unwrap()
+    };
+    let head =
+        |item| items.iter().find(|(head, _)| head.item_id == item).map(|(head, _)| Arc::new(head.clone()));
+    let embargo = value!({"embargo_list": [grantee()]});
+    let mut view = built(owed(&embargo));
+    for (more, rules) in [
+        (value!({"professional_codes": ["law"]}), [Rule::ProfessionalCode].as_slice()),
+        (
+            value!({"professional_codes": ["law"], "embargo_list": [grantee()]}),
+            &[Rule::Embargo, Rule::ProfessionalCode],
+        ),
+        (embargo, &[Rule::Embargo]),
+    ] {
+        assert_eq!(view.oblige(&owed(&more), false, now(), head), Some(Vec::new()));
+        let report = view.report(now());
+        assert_eq!(report, built(owed(&more)).report(now()));
+        assert_eq!((report.withheld, report.rules), (3, rules.iter().map(|rule| (*rule, 3)).collect()));
+    }
+}
+
+/// Where members have vectors, what a question means decides beside its words; where they have none it does not.
+#[test]
+fn a_question_is_answered_by_its_meaning() {
+    let (owner, profiles) = (Owner::new(1), Profile::built_in());
+    let items = items(&owner);
+    let verified = presented(&owner, grant(&Filter::default(), MEMORY, 3.try_into().unwrap()));
+    let drink = |tea: bool| Vector::new(if tea { vec![1.0, 0.0] } else { vec![0.0, 1.0] });
+    let embed = |texts: Vec<String>| texts.iter().map(|text| drink(text.contains("tea"))).collect();
+    let model = Model { name: "drinks", dimensions: 2, url: "https://user.example/vec/", embed: &embed };
+    let setting = Setting { model: Some(&model), ..setting(&profiles) };
+    let load = |head: &Head| {
+        let found = items.iter().find(|(known, _)| known.item_id == head.item_id);
+        Ok::<_, Infallible>(found.map(|(_, whole)| whole.clone()))
+    };
+    let heads = || items.iter().map(|(head, _)| head);
+    let allowance = Allowance::unused(1000);
+    let embedded = View::build(&verified, &allowance, &setting, heads(), load).unwrap();
+    let nothing = [].iter().map(|(head, _): &(Head, ItemRecord)| head);
+    let empty = View::build(&verified, &allowance, &setting, nothing, load).unwrap();
+    let plain = view(&items, &verified, &profiles).unwrap();
+    assert!(embedded.has_vectors() && !plain.has_vectors() && !empty.has_vectors());
+
+    let asked = |view: &View, words: &str, meaning: Option<bool>| {
+        let query = Query { query: words.to_owned(), ..Query::default() };
+        let meaning = meaning.map(|tea| drink(tea).unwrap());
+        let found = find(view, &allowance, &query, meaning.as_ref(), None);
+        write_out(found, &items).items().collect::<Vec<_>>()
+    };
+    let coffee = items[2].0.item_id;
+    for words in ["zanzibar", "tea"] {
+        assert!(asked(&embedded, words, Some(false)).contains(&coffee), "{words}");
+        assert_eq!(asked(&embedded, words, None), asked(&plain, words, Some(false)), "{words}");
+        assert!(!asked(&plain, words, Some(false)).contains(&coffee));
+    }
+    assert_eq!(asked(&embedded, "zanzibar", Some(false))[0], coffee);
+    assert_ne!(asked(&embedded, "zanzibar", Some(true))[0], coffee);
+}
+
+/// Items that are named are found by the rest of the question too.
+#[test]
+fn named_items_are_found_by_words() {
+    let (owner, profiles) = (Owner::new(1), Profile::built_in());
+    let items = items(&owner);
+    let verified = presented(&owner, grant(&Filter::default(), MEMORY, 3.try_into().unwrap()));
+    let view = view(&items, &verified, &profiles).unwrap();
+    let [tea, _, coffee] = [0, 1, 2].map(|n| items[n].0.item_id);
+    let named = |words: &str| {
+        let query = Query { query: words.to_owned(), ..Query::default() };
+        let found = find_items(&view, &Allowance::unused(1000), &query, &[tea, coffee]);
+        write_out(found, &items).items().collect::<BTreeSet<_>>()
+    };
+    assert_eq!(named(""), BTreeSet::from([tea, coffee]));
+    assert_eq!(named("coffee"), BTreeSet::from([coffee]));
+    assert_eq!(named("zanzibar"), BTreeSet::new());
 }
 
 #[test]
