@@ -79,6 +79,10 @@ EQUIVALENT = [
     (r"commitment.rs", r"Committed::present", r"jwt.len\(\) \+ 1024", "how much room is taken beforehand"),
     (r"dpop.rs", r"judge", r"is_none_or", "what ends when it begins always has a life"),
     (r"project.rs", r"Choice::shows_span", r"is_none_or", "a span of no class has no wire form, and neither has its item"),
+    (r"receipt/content.rs", r"check_covered", r"version.is_none_or", "a receipt with one tag has a version: its tags were read before"),
+    (r"answer.rs", r"find", r"^meaning.is_some\(\) && ", "what is narrowed answers as what is not"),
+    (r"answer.rs", r"Ranked<'_>::eq", r".*", "a heap asks for the order alone"),
+    (r"item.rs", r"ViewItem::answer", r"iter\(\).all", "of what has several parts none is empty"),
     (r"commitment.rs", r"strip_value", r"is_none_or", "every element is concealed: form::check"),
     (r"commitment.rs", r"verify", r"is_some_and\(\|iss\|", "every claim in the clear is there: form::check"),
 ]

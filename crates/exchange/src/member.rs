@@ -145,6 +145,7 @@ fn size(labels: &[String]) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::BTreeSet;
 
     /// An answer that is under way holds a member's labels: the view lets go of them all the same.
     #[test]
@@ -154,10 +155,36 @@ mod tests {
         let (one, other) = (labels.keep(of("zanzibar")), labels.keep(of("zanzibar")));
         let answer = one.clone();
         assert!(Arc::ptr_eq(&one, &other));
+        // Where it is and how often, twice, and the text.
+        let taken = 2 * size_of::<Arc<[String]>>() + size_of::<String>() + "zanzibar".len();
+        assert_eq!(labels.bytes(), taken);
         labels.release(&one);
-        assert!(labels.bytes() > 0);
+        assert_eq!(labels.bytes(), taken);
         labels.release(&other);
         assert!(labels.sets.is_empty() && labels.bytes() == 0);
         drop(answer);
+    }
+    /// What a view may take is counted in members and their vectors.
+    #[test]
+    fn a_member_takes_its_place_and_its_vector() {
+        let mut member = Member {
+            version: Version { item: ItemId::from_bytes([1; 16]), number: 0, last_link: 0 },
+            commitment: Hash::of(b""),
+            attitude: Epistemic::Belief,
+            kind: None,
+            labels: [].into(),
+            confidence: None,
+            captured_at: Timestamp::from_millis(0),
+            end_of_life: None,
+            rules: Fired::of(&BTreeSet::new()),
+            vector: None,
+        };
+        let plain = member.bytes();
+        assert_eq!(plain, size_of::<Option<Member>>() + 2 * (16 + 4));
+        let vector = Vector::new(vec![0.5; 64]).unwrap();
+        let taken = vector.bytes();
+        member.vector = Some(vector);
+        assert_eq!(member.bytes(), plain + taken);
+        assert!(taken >= 64 * size_of::<f32>());
     }
 }

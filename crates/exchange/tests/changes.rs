@@ -300,8 +300,25 @@ fn no_more_is_written_out_than_has_room() {
     for view in [&plain, &with_vectors] {
         assert_eq!(shown(view, 0), 1);
         assert_eq!(shown(view, BYTES), 3);
-        // They are of one size.
+        // They are of one size, each with its chain.
+        assert!(least(view, 2) > 2 * 300);
         assert_eq!(least(view, 2) * 3, least(view, 3) * 2);
     }
     assert!(least(&with_vectors, 2) > least(&plain, 2) + 2 * model.url.len());
+    // A link more each.
+    let before = least(&plain, 2);
+    ["tee", "jar", "pit"].iter().enumerate().for_each(|(place, text)| drop(house.correct(place, text)));
+    let corrected = house.build();
+    let shown = |bytes: usize| {
+        let delta = find_changes(
+            &corrected,
+            &house.allowance(),
+            &listing(),
+            &Holdings::new(),
+            &Look::at_all(&corrected),
+            bytes,
+        );
+        house.push(delta, 1).1.len()
+    };
+    assert_eq!((shown(before), shown(before + 300)), (1, 1));
 }

@@ -6,6 +6,7 @@ use oap_exchange::allowance::Disclosed;
 use oap_exchange::answer::{Answer, find, find_items};
 use oap_exchange::ccc::Ccc;
 use oap_exchange::gate::{Obligations, Rule};
+use oap_exchange::preview::Preview;
 use oap_exchange::respond::{Frame, Items, RespondError, Unsent};
 use oap_exchange::{Allowance, Durable, Model, Query, Setting, Vector, View, ViewError, respond};
 use oap_grants::Grant;
@@ -215,6 +216,30 @@ fn a_preview_knows_the_owners_own_agent() {
     assert_eq!((shown(owner.did()), shown(grantee())), (4, 3));
 }
 
+/// A preview says where vectors are, as an answer would, where the grantee may have them.
+#[test]
+fn a_preview_says_where_vectors_are() {
+    let (owner, profiles) = (Owner::new(1), Profile::built_in());
+    let items = items(&owner);
+    let embed = |texts: Vec<String>| texts.iter().map(|_| Vector::new(vec![1.0, 0.0])).collect();
+    let model = Model { name: "even", dimensions: 2, url: "https://user.example/vec/", embed: &embed };
+    let proposed = |embedding_access: bool| {
+        let terms = grant(&Filter::default(), MEMORY, TrustLevel::INNER_CIRCLE);
+        let terms = Grant { embedding_access, ..terms };
+        let setting = Setting { embeddings: embedding_access, model: Some(&model), ..setting(&profiles) };
+        let load = |head: &Head| {
+            let found = items.iter().find(|(known, _)| known.item_id == head.item_id);
+            Ok::<_, Infallible>(found.map(|(_, whole)| whole.clone()))
+        };
+        let preview = Preview::build(&terms, &setting, items.iter().map(|(head, _)| head), load).unwrap();
+        let item = preview.item(items[0].0.item_id).unwrap().visible().unwrap();
+        (item["embedding_ref"].clone(), preview.vectors().len())
+    };
+    let url = format!("{}{}", model.url, items[0].0.item_id);
+    assert_eq!(proposed(true), (value!({"dimensions": 2, "model": "even", "vector_url": url}), 3));
+    assert_eq!(proposed(false), (Value::Null, 3));
+}
+
 /// At the moment at which an item ends it is neither shown nor kept back.
 #[test]
 fn an_item_ends_at_its_end() {
@@ -236,6 +261,65 @@ fn an_item_ends_at_its_end() {
         assert_eq!((shown.len(), shown.report(at).passed), (left as usize, left));
         assert_eq!(kept_back.report(at).withheld, left);
     }
+    // What is kept back takes some, too.
+    assert!((100..10_000).contains(&kept_back.bytes()));
+}
+
+/// A gate that may decide otherwise, or a model that was out: whichever comes first.
+#[test]
+fn a_view_is_over_at_the_first_of_its_ends() {
+    let (owner, profiles) = (Owner::new(1), Profile::built_in());
+    let items = items(&owner);
+    let verified = presented(&owner, grant(&Filter::default(), MEMORY, 2.try_into().unwrap()));
+    let out = |_: Vec<String>| None;
+    let model = Model { name: "out", dimensions: 2, url: "https://user.example/vec/", embed: &out };
+    let promise = value!({"ccc_version": "1.0", "scope_id": "personal", "non_solicits": [{"valid_until": "2026-06-30"}]});
+    let allowance = Allowance::unused(1000);
+    let over = |is_out: bool, promised: bool| {
+        let mut setting = Setting { model: is_out.then_some(&model), ..setting(&profiles) };
+        if promised {
+            let context = Ccc::parse(promise.clone()).unwrap();
+            setting.obligations.contexts.insert("personal".parse().unwrap(), context);
+        }
+        let load = |head: &Head| {
+            let found = items.iter().find(|(known, _)| known.item_id == head.item_id);
+            Ok::<_, Infallible>(found.map(|(_, whole)| whole.clone()))
+        };
+        let heads = items.iter().map(|(head, _)| head);
+        let view = View::build(&verified, &allowance, &setting, heads, load).unwrap();
+        let end = view.ends()?;
+        assert!(
+            !view.is_over(&allowance, Timestamp::from_millis(end.millis() - 1))
+                && view.is_over(&allowance, end)
+        );
+        Some(end)
+    };
+    let soon = now().plus(std::time::Duration::from_secs(60));
+    let day: Timestamp = "2026-07-01T00:00:00Z".parse().unwrap();
+    assert_eq!(over(false, false), None);
+    assert_eq!([over(true, false), over(false, true), over(true, true)], [soon, day, soon].map(Some));
+}
+
+/// What changed again while a step was made is left for the next one.
+#[test]
+fn a_step_leaves_out_what_changed_again() {
+    let (owner, profiles) = (Owner::new(1), Profile::built_in());
+    let verified = presented(&owner, grant(&Filter::default(), MEMORY, 2.try_into().unwrap()));
+    let mut view = view(&[], &verified, &profiles).unwrap();
+    let items = items(&owner);
+    let load = |head: &Head| {
+        let found = items.iter().find(|(known, _)| known.item_id == head.item_id);
+        Ok::<_, Infallible>(found.map(|(_, whole)| whole.clone()))
+    };
+    let changed = items.iter().map(|(head, _)| (head.item_id, Some(Arc::new(head.clone()))));
+    let mut step = view.renewal().step(changed, None, now(), load).unwrap();
+    let again = items[1].0.item_id;
+    step.leave_out(|item| item == again);
+    assert!(view.take(step));
+    assert_eq!(
+        items.iter().map(|(head, _)| view.contains(head.item_id)).collect::<Vec<_>>(),
+        [true, false, true]
+    );
 }
 
 /// What stays kept back for another reason is reported by that one, as in a view that is built.
@@ -341,4 +425,8 @@ fn a_view_says_how_much_memory_it_takes() {
     let text: usize = "tea on Tuesday".len();
     assert!(bytes(&items[..1]) > text && bytes(&items) > bytes(&items[..1]) + text);
     assert_eq!(bytes(&[]), 0);
+    // The same words, in a label and not.
+    let one = |item: Value| bytes(&[owner.capture(&item)]);
+    let labelled = one(value!({"kind": "fact", "content": {"text": "tea"}, "labels": ["tea"]}));
+    assert!(labelled > one(value!({"kind": "fact", "content": {"text": "tea tea"}})));
 }
