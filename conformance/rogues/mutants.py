@@ -83,6 +83,7 @@ EQUIVALENT = [
     (r"answer.rs", r"find", r"^meaning.is_some\(\) && ", "what is narrowed answers as what is not"),
     (r"answer.rs", r"Ranked<'_>::eq", r".*", "a heap asks for the order alone"),
     (r"item.rs", r"ViewItem::answer", r"iter\(\).all", "of what has several parts none is empty"),
+    (r"verify.rs", r"Subscriber::caller", r"is_none_or", "no token counts whose key is not there: Authenticated::still"),
     (r"commitment.rs", r"strip_value", r"is_none_or", "every element is concealed: form::check"),
     (r"commitment.rs", r"verify", r"is_some_and\(\|iss\|", "every claim in the clear is there: form::check"),
 ]

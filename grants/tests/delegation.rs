@@ -7,12 +7,14 @@ mod support;
 
 use oap_grants::attenuate::{self, Wider};
 use oap_grants::grant::{Delegable, UnverifiedGrant};
+use oap_grants::limits::{LimitError, MAX_DEPTH};
 use oap_grants::verify::{DelegationError, Refused, delegate, live};
 use oap_grants::{Grant, GrantBook, GrantRecord, GrantState, Limits, SignedGrant};
+use oap_identity::time::MAX_SKEW;
 use oap_identity::{DidDocument, GrantId, Hash, ScopeId, Signer, Timestamp};
 use oap_memory::item::{Confidence, Sensitivity};
 use oap_memory::record::{Few, Head, Meta, Status};
-use oap_memory::{Filter, Kind};
+use oap_memory::{Filter, Kind, Profile};
 use proptest::prelude::*;
 use std::sync::Arc;
 use support::*;
@@ -421,4 +423,57 @@ proptest! {
 fn hash_names_the_signed_document() {
     let grant = parent();
     assert_eq!(Hash::of_canonical(grant.document()).unwrap(), grant.hash());
+}
+
+/// A delegator's clock may be ahead as far as clocks may be apart; the owner's own is the gateway's.
+#[test]
+fn a_grant_is_not_issued_later_than_now() {
+    let issued = |ahead: u64| {
+        let at = Timestamp::from_millis(now().millis() + i64::try_from(ahead).unwrap());
+        Grant { issued_at: at, ..grant_to(agent(2).did()) }
+    };
+    let skew = u64::try_from(MAX_SKEW.as_millis()).unwrap();
+    assert_eq!(LIMITS.check_delegated(&issued(skew), now()), Ok(()));
+    assert_eq!(LIMITS.check_delegated(&issued(skew + 1), now()), Err(LimitError::IssuedLater));
+    let memory = &Profile::built_in()[0];
+    let check = |grant: &Grant| LIMITS.check(grant, owner().did(), Some(memory), now());
+    assert_eq!(check(&issued(0)), Ok(()));
+    assert_eq!(check(&issued(1)), Err(LimitError::IssuedLater));
+    let ended = |expires_at: Timestamp| Grant { expires_at, ..issued(0) };
+    assert_eq!(check(&ended(Timestamp::from_millis(now().millis() + 1))), Ok(()));
+    assert_eq!(check(&ended(now())), Err(LimitError::Ended));
+    // What is made from a grant is its grantee's to make.
+    assert_eq!(check(&child_of(&parent(), &agent(3))), Err(LimitError::Parent));
+}
+
+/// A refusal names the member, and the fix.
+#[test]
+fn a_wider_grant_is_refused_with_the_fix() {
+    for (member, fix) in [
+        ("parent", "the grant may not be passed on, or no further"),
+        ("max_items", "a delegated grant must be within the one that it was made from"),
+        ("filter.labels_any", "what more an item must have is labels_all"),
+    ] {
+        let text = Wider(member).to_string();
+        assert!(text.starts_with(&format!("{member}: ")) && text.ends_with(fix), "{text}");
+    }
+}
+
+/// A chain is as long as the protocol allows, and no longer, whoever recorded it.
+#[test]
+fn a_chain_of_grants_has_an_end() {
+    let chain = |below: u8| {
+        let mut grants = vec![parent()];
+        for number in 0..below {
+            let above = grants.last().unwrap();
+            let grant_id = GrantId::new(now(), &oap_identity::random::Seeded::new(u64::from(number)));
+            let child = Grant { grant_id, ..child_of(above, &agent(3)) };
+            grants.push(SignedGrant::sign(child, &owner()).unwrap());
+        }
+        let last = GrantRecord { grant: Arc::new(grants.last().unwrap().clone()), revoked_at: None };
+        live_hashes(&last, &Book::with(grants), &document(&owner()), now()).map(|above| above.len())
+    };
+    assert_eq!(chain(0), Ok(0));
+    assert_eq!(chain(MAX_DEPTH), Ok(usize::from(MAX_DEPTH)));
+    assert_eq!(chain(MAX_DEPTH + 1), Err(Refused::UnknownGrant));
 }

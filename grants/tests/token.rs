@@ -7,10 +7,10 @@ use oap_grants::checked::MAX_CHECKED;
 use oap_grants::dpop::{self, DpopError, Request};
 use oap_grants::exchange::{self, ProofError, UnverifiedProof};
 use oap_grants::token::{self, TokenError};
-use oap_grants::verify::{Presented, Refused, Unauthenticated, authenticate, verify};
+use oap_grants::verify::{Presented, Refused, Subscriber, Unauthenticated, authenticate, verify};
 use oap_grants::{CheckedTokens, Grant, GrantState, Operation, SignedGrant, VerifiedGrant};
 use oap_identity::signed::{SignedError, UnsignedJwt, sign_jwt};
-use oap_identity::{Signer, Timestamp};
+use oap_identity::{DidDocument, Signer, Timestamp, VerificationKey};
 use serde_json::{Value, json};
 use support::*;
 
@@ -360,6 +360,15 @@ fn every_claim_of_a_token_counts() {
     ] {
         assert_eq!(check(&token_with(patch.clone()), now()), Err(error), "{patch}");
     }
+    // As far ahead as clocks may be apart, and the whole of its life.
+    for patch in [
+        json!({"nbf": at + 300}),
+        json!({"iat": at + 300, "exp": at + 500}),
+        json!({"exp": at + 1}),
+        json!({"exp": at + 600}),
+    ] {
+        assert!(check(&token_with(patch.clone()), now()).is_ok(), "{patch}");
+    }
     for claim in ["iss", "sub", "aud", "iat", "nbf", "exp", "jti", "grant_id", "grant_hash", "oap_scope"] {
         let error = check(&token_with(json!({claim: null})), now()).unwrap_err();
         assert!(matches!(error, TokenError::Jwt(SignedError::Claims(_))), "{claim}: {error}");
@@ -579,4 +588,51 @@ fn tokens_are_remembered_up_to_a_bound() {
         tokens.check(&token(number), &own, AUDIENCE, now()).unwrap();
     }
     assert_eq!(tokens.len(), MAX_CHECKED);
+}
+
+/// What was good when it came may have ended when its answer is recorded: the token, or the key that signed it.
+#[test]
+fn a_token_is_looked_at_again() {
+    let caller = Caller::new();
+    let authenticated = asked(&caller, &caller.proof()).unwrap();
+    let claims = B64.decode(caller.token.split('.').nth(1).unwrap()).unwrap();
+    let claims: Value = serde_json::from_slice(&claims).unwrap();
+    let (own, end) = (document(&owner()), claims["exp"].as_i64().unwrap());
+    let still = |own: &DidDocument, at: i64| authenticated.still(own, Timestamp::from_seconds(at));
+    assert_eq!(still(&own, now().seconds()), Ok(()));
+    assert_eq!(still(&own, end - 1), Ok(()));
+    assert_eq!(still(&own, end), Err(Refused::Token));
+    let key = || VerificationKey::new(owner().kid().clone(), *owner().public());
+    let without = DidDocument::new(owner().did().clone(), Vec::new());
+    let before = DidDocument::new(owner().did().clone(), vec![key().revoked(now())]);
+    for other in [without, before] {
+        assert_eq!(still(&other, now().seconds()), Err(Refused::Token));
+    }
+}
+
+/// A subscription outlives its token, and neither the key that signed it nor its news of a compromise.
+#[test]
+fn a_subscriber_is_known_for_as_long_as_the_key_is_good() {
+    let caller = Caller::new();
+    let subscriber = Subscriber::of(&asked(&caller, &caller.proof()).unwrap()).unwrap();
+    let key = || VerificationKey::new(owner().kid().clone(), *owner().public());
+    let with = |keys: Vec<VerificationKey>| DidDocument::new(owner().did().clone(), keys);
+    let at = later(30 * 86_400);
+    let known = |own: &DidDocument, seconds: i64| {
+        subscriber.caller(own, at).still(own, Timestamp::from_seconds(at.seconds() + seconds))
+    };
+    for good in [with(vec![key()]), with(vec![key().retired(later(60))])] {
+        assert_eq!(known(&good, 0), Ok(()));
+        assert_eq!(known(&good, token::MAX_LIFE - 1), Ok(()));
+        assert_eq!(known(&good, token::MAX_LIFE), Err(Refused::Token));
+    }
+    // Though it was made before.
+    for bad in [with(Vec::new()), with(vec![key().revoked(later(60))])] {
+        assert_eq!(known(&bad, 0), Err(Refused::Token));
+    }
+    let key = agent(2);
+    let bearer = Caller::with(Grant { bearer: true, ..grant_to(key.did()) }, key);
+    let authorization = format!("Bearer {}", bearer.token);
+    let anyone = present(&[&authorization], &[], now(), &UsedProofs::default()).unwrap();
+    assert_eq!(Subscriber::of(&anyone), None);
 }

@@ -141,6 +141,14 @@ mod tests {
     }
 
     #[test]
+    fn room_is_what_every_grant_of_a_chain_has_left() {
+        let chain = Allowance::new(vec![grant(4, &[1]), grant(2, &[])]);
+        for (items, is_left) in [(0, true), (2, true), (3, false), (4, false)] {
+            assert_eq!(chain.room().is_left_for(items), is_left, "{items}");
+        }
+    }
+
+    #[test]
     fn each_grant_that_has_nothing_more_to_give_is_told() {
         let chain = Allowance::new(vec![grant(2, &[1, 2]), grant(3, &[1, 2]), grant(0, &[])]);
         assert_eq!(chain.exhausted(), [true, false, true]);

@@ -268,7 +268,9 @@ fn what_is_remembered_is_bounded() {
 #[test]
 fn no_more_is_written_out_than_has_room() {
     let mut house = House::new(100);
-    ["tea", "jam", "pie"].map(|text| house.capture(text));
+    for text in ["tea", "jam", "pie"] {
+        house.capture(text);
+    }
     let embed = |texts: Vec<String>| texts.iter().map(|_| Vector::new(vec![1.0, 0.0])).collect();
     let model = Model { name: "even", dimensions: 2, url: "https://user.example/vec/", embed: &embed };
     let profile = &house.profiles[0];
@@ -307,7 +309,9 @@ fn no_more_is_written_out_than_has_room() {
     assert!(least(&with_vectors, 2) > least(&plain, 2) + 2 * model.url.len());
     // A link more each.
     let before = least(&plain, 2);
-    ["tee", "jar", "pit"].iter().enumerate().for_each(|(place, text)| drop(house.correct(place, text)));
+    for (place, text) in ["tee", "jar", "pit"].iter().enumerate() {
+        house.correct(place, text);
+    }
     let corrected = house.build();
     let shown = |bytes: usize| {
         let delta = find_changes(
