@@ -18,6 +18,7 @@ use oap_identity::signed::{SignedError, UnsignedJwt, UnverifiedJwt};
 use oap_identity::{Documents, Hash, ItemId, Kid, ReceiptId, ScopeId, Signer, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::OnceLock;
 
@@ -153,10 +154,31 @@ impl From<Made> for Committed {
     }
 }
 
+impl Written {
+    /// Whether an element has another number than the one that it is revealed at, as earlier versions of the program stored it where parts
+    /// were held back.
+    fn has_gaps(&self) -> bool {
+        let places: BTreeSet<&[Step]> = self.disclosures.iter().map(|part| part.path().steps()).collect();
+        places.iter().any(|steps| match steps {
+            [array @ .., Step::Element(number @ 1..)] => {
+                let before = [array, &[Step::Element(number - 1)]].concat();
+                !places.contains(before.as_slice())
+            }
+            _ => false,
+        })
+    }
+}
+
 /// The form of versions that were read, and of all that earlier versions of the program stored.
 impl<'de> Deserialize<'de> for Committed {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Written::deserialize(deserializer).map(|written| Self(Form::Read(written)))
+        let written = Written::deserialize(deserializer)?;
+        let has_gaps = written.has_gaps();
+        let stored = Self(Form::Read(written));
+        if !has_gaps {
+            return Ok(stored);
+        }
+        stored.whole().and_then(|text| Self::read(&text)).map_err(serde::de::Error::custom)
     }
 }
 

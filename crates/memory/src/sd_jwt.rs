@@ -348,8 +348,8 @@ impl Presentation<'_> {
         self.text.get(self.jwt.len() + 1..).unwrap_or_default().split_terminator('~')
     }
 
-    /// The disclosures in their places, as the owner keeps them; for a presentation that discloses everything, whose
-    /// [`Presentation::reveal`] succeeded.
+    /// The disclosures in their places, as the owner keeps them; for a presentation whose [`Presentation::reveal`] succeeded. The elements
+    /// of an array follow each other as they are revealed: those that are not disclosed, and decoys, have no number.
     ///
     /// # Errors
     /// [`SdJwtError`].
@@ -403,7 +403,12 @@ fn place(
             }
         }
         Value::Array(elements) => {
-            for (index, element) in elements.iter().enumerate() {
+            let is_shown = |element: &&Value| {
+                element
+                    .get("...")
+                    .is_none_or(|digest| digest.as_str().is_some_and(|d| by_digest.contains_key(d)))
+            };
+            for (index, element) in elements.iter().filter(is_shown).enumerate() {
                 let at = path.element(index);
                 match element.get("...") {
                     Some(digest) => part(digest, Some(at), placed)?,

@@ -345,6 +345,57 @@ fn hidden_digests_do_not_verify_guesses() {
     }
 }
 
+/// The attack: a former house holds one part back, or puts its decoys where it likes. Of what came, each level discloses what it shows
+/// and nothing else: what a receiver puts together is the visible item.
+#[test]
+fn what_came_in_part_is_shown_as_it_came() {
+    let owner = Owner::new(1);
+    let spans = "Mail a@b.example, IBAN DE89370400440532013000, password: hunter2!! or b@c.example.";
+    let note = json!({"kind": "fact", "content": {"text": spans}, "labels": ["a", "b", "c"]});
+    for item in [contact(), note] {
+        let (_, whole) = owner.capture(&item);
+        let all = whole.committed.disclosures().unwrap();
+        for held_back in all {
+            let rest = all.iter().filter(|part| !part.path().steps().starts_with(held_back.path().steps()));
+            let read = Committed::read(&whole.committed.present(rest).unwrap()).unwrap();
+            for profile in Profile::built_in() {
+                for level in TrustLevel::all() {
+                    let projected = project(&read, &profile, level, false).unwrap();
+                    let shown = projected.sd_jwt(&read).unwrap();
+                    let received = commitment::verify(&shown, &owner.document()).unwrap();
+                    let mut received = commitment::wire(received.claims()).unwrap();
+                    received.insert("status".into(), "current".into());
+                    let at = format!("without {} at {} of {}", held_back.path(), level.get(), profile.name());
+                    assert_eq!(&received, projected.item(), "{at}");
+                }
+            }
+        }
+    }
+}
+
+/// Earlier versions of the program stored elements by the place that they have among those that were held back.
+#[test]
+fn what_was_stored_in_part_is_read_as_it_is_revealed() {
+    let owner = Owner::new(1);
+    for left in [vec!["b"], vec!["b", "c"]] {
+        let labels = [&["a"], left.as_slice()].concat();
+        let (_, whole) = owner.capture(&json!({"kind": "fact", "content": {"text": "x"}, "labels": labels}));
+        let all = whole.committed.disclosures().unwrap();
+        let rest = || all.iter().filter(|part| part.path().to_string() != "labels[0]");
+        let read = Committed::read(&whole.committed.present(rest()).unwrap()).unwrap();
+        let now = json!(read);
+        let mut then = now.clone();
+        then["disclosures"] = rest().map(|part| json!(part)).collect();
+        assert_ne!(then, now);
+        for stored in [now, then] {
+            let again: Committed = serde_json::from_value(stored).unwrap();
+            assert_eq!(again.disclosures(), read.disclosures());
+            assert_eq!((again.commitment(), again.claims()), (read.commitment(), read.claims()));
+        }
+        assert_eq!(read.claims().unwrap()["labels"], json!(left));
+    }
+}
+
 /// A version of these claims, signed by its owner, which no gateway of ours writes.
 fn signed(owner: &Owner, claims: &Value) -> String {
     let (_, whole) = owner.capture(&contact());
@@ -448,13 +499,11 @@ fn knowledge_is_what_its_owner_confirmed_and_is_certain_of() {
     for confidence in [0.99, 1.0] {
         let whole = captured(confidence);
         let confirmed = owner.confirm(&whole);
-        let corrected = owner.correct(&whole, &contact());
         // Where confidence is hidden, nothing says that it is less.
         for (level, certain) in [(4, confidence == 1.0), (0, true)] {
             let outcome = if certain { Ok(()) } else { refused.clone() };
             assert_eq!(known(&confirmed, level), outcome, "{confidence} at {level}");
             assert_eq!(known(&whole, level), refused);
-            assert_eq!(known(&corrected, level), refused);
         }
     }
 }
@@ -473,7 +522,7 @@ fn a_link_is_no_earlier_than_the_one_before() {
     }
 }
 
-/// A head may go unsigned inside a chain that goes on, and nowhere else; who signed is said of another's work alone.
+/// By itself a receipt is signed, a head too; that an agent has not countersigned is said where the agent is another.
 #[test]
 fn a_receipt_alone_is_signed() {
     let owner = Owner::new(1);
@@ -517,7 +566,7 @@ fn what_is_not_checked_of_a_receipt_is_said() {
     }
 }
 
-/// A chain ends with a signed head: what was cut off, or not signed yet, is told with its number.
+/// A chain begins with its boot entry and ends with a signed head.
 #[test]
 fn a_chain_of_receipts_ends_with_a_signed_head() {
     let owner = Owner::new(1);
