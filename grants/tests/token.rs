@@ -610,7 +610,7 @@ fn a_token_is_looked_at_again() {
     }
 }
 
-/// A subscription outlives its token, and neither the key that signed it nor its news of a compromise.
+/// A subscription outlives its token and the retirement of the key that signed it; it ends when the key is gone or compromised.
 #[test]
 fn a_subscriber_is_known_for_as_long_as_the_key_is_good() {
     let caller = Caller::new();

@@ -184,7 +184,7 @@ mod tests {
         assert!(SignedBridge::verify(forced(&good, &signer(1)), &document(&signer(1))).is_ok());
         let circular = Bridge { to_scope: good.from_scope.clone(), ..good.clone() };
         let empty = Bridge { data_categories: Vec::new(), ..good.clone() };
-        let lasting = Bridge { revocable: false, ..good.clone() };
+        let lasting = Bridge { revocable: false, ..good };
         for (bad, why) in [
             (circular, BridgeError::SameScope),
             (empty, BridgeError::Categories),
@@ -194,7 +194,12 @@ mod tests {
             let taken = SignedBridge::verify(forced(&bad, &signer(1)), &document(&signer(1)));
             assert_eq!(taken.unwrap_err(), why);
         }
-        let ended = Bridge { valid_until: at(), ..good };
+    }
+
+    /// One that has ended is still what was signed; it carries nothing.
+    #[test]
+    fn a_bridge_that_has_ended_is_not_signed() {
+        let ended = Bridge { valid_until: at(), ..bridge() };
         assert_eq!(SignedBridge::sign(ended, &signer(1)).unwrap_err(), BridgeError::Ended);
     }
 

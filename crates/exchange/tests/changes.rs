@@ -264,7 +264,8 @@ fn what_is_remembered_is_bounded() {
     assert_eq!(looks(&view), Some(MAX_DIFFERING));
 }
 
-/// What is written out at once is bounded to the byte, with where vectors are; one item is written out in any case.
+/// What is written out at once has a bound that each item takes its part of: members, chain, and where its vector is. One item is written
+/// out in any case.
 #[test]
 fn no_more_is_written_out_than_has_room() {
     let mut house = House::new(100);

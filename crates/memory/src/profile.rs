@@ -366,7 +366,7 @@ mod tests {
         assert_eq!(named("x.v1"), Err(ProfileError::Name("x.v1".into())));
     }
 
-    /// A profile of one level, with these fields, and no text.
+    /// A profile whose lowest level has these fields, with no text at any.
     fn showing(fields: &[&str]) -> Profile {
         let rest = "[[level]]\n".repeat(4);
         Profile::parse(&format!(

@@ -293,10 +293,7 @@ mod tests {
             ("content.structured.begin", false),
             ("content.structured.begin.hour", false),
             ("content.structured", true),
-            ("content.begin.title", true),
-            ("provenance.structured.begin", true),
             ("provenance.conversation.begin", true),
-            ("content.structured[].begin", true),
         ] {
             assert_eq!(
                 FieldPath::parse(path).unwrap().is_known("oap.entity.calendar_event"),
