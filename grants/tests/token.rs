@@ -434,8 +434,8 @@ fn revoked_grants_and_revoked_keys() {
 
     let book = Book::with([caller.grant.clone()]);
     let authenticated = asked(&caller, &caller.proof()).unwrap();
-    let revoked = oap_identity::VerificationKey::new(owner().kid().clone(), *owner().public()).revoked(now());
-    let own = oap_identity::DidDocument::new(owner().did().clone(), vec![revoked]);
+    let revoked = VerificationKey::new(owner().kid().clone(), *owner().public()).revoked(now());
+    let own = DidDocument::new(owner().did().clone(), vec![revoked]);
     let error = verify(&authenticated, Operation::Query, &book, &own, now()).unwrap_err();
     assert_eq!(error, Refused::Inactive(GrantState::Revoked));
 }
@@ -538,8 +538,8 @@ fn the_grantee_proves_control_of_its_did() {
 fn a_retired_key_of_the_grantee_proves_nothing() {
     let key = agent(2);
     let grant = SignedGrant::sign(grant_to(key.did()), &owner()).unwrap();
-    let retired = oap_identity::VerificationKey::new(key.kid().clone(), *key.public()).retired(now());
-    let document = oap_identity::DidDocument::new(key.did().clone(), vec![retired]);
+    let retired = VerificationKey::new(key.kid().clone(), *key.public()).retired(now());
+    let document = DidDocument::new(key.did().clone(), vec![retired]);
     // The time that the grantee wrote does not help: the key is judged by the gateway's clock.
     let at = now().seconds() - 200;
     let proof = proof_claims(json!({"iat": at, "exp": at + 60}));
@@ -562,10 +562,10 @@ fn a_token_that_was_checked_before_counts_no_longer() {
     // Elsewhere, later, with the key revoked, with another key of that name, without it.
     assert_eq!(tokens.check(&token, &own, "https://other.example", now()), Err(TokenError::Elsewhere("aud")));
     let known = own.key(owner().kid()).unwrap();
-    let stranger = oap_identity::VerificationKey::new(owner().kid().clone(), *agent(9).public());
+    let stranger = VerificationKey::new(owner().kid().clone(), *agent(9).public());
     for keys in [vec![known.clone().revoked(now())], vec![stranger], vec![]] {
         tokens.check(&token, &own, AUDIENCE, now()).unwrap();
-        let changed = oap_identity::DidDocument::new(own.id().clone(), keys);
+        let changed = DidDocument::new(own.id().clone(), keys);
         let refused = tokens.check(&token, &changed, AUDIENCE, now()).unwrap_err();
         assert_eq!(refused, token::check(&token, &changed, AUDIENCE, now()).unwrap_err());
         assert!(tokens.is_empty());

@@ -465,6 +465,7 @@ pub fn verify(text: &str, documents: &dyn Documents) -> Result<VerifiedClaims, C
     jwt.verify_with::<Value>(key.public())?;
     form::check(&presentation)?;
     let claims = presentation.reveal()?;
+    spans(&presentation)?;
     form::names(&claims)?;
     if claims.get("iss").is_none_or(|iss| iss != kid.did().as_str()) {
         return Err(CommitmentError::Issuer);
@@ -473,6 +474,19 @@ pub fn verify(text: &str, documents: &dyn Documents) -> Result<VerifiedClaims, C
     shapes(&claims, &place)?;
     key.usable_at(place.at)?;
     Ok(VerifiedClaims { claims, place, commitment: Hash::of(presentation.jwt().as_bytes()) })
+}
+
+/// That a class stands in the clear at the spans of the text, and nowhere else: beside it a part would be sent that no level shows.
+fn spans(presentation: &sd_jwt::Presentation) -> Result<(), CommitmentError> {
+    for (index, part) in presentation.placed()?.iter().enumerate() {
+        if let Value::Object(members) = part.value()?
+            && !members.is_empty()
+            && members.contains_key("t") != is_segment(part.path().steps())
+        {
+            return Err(FormError::Plain(index).into());
+        }
+    }
+    Ok(())
 }
 
 fn place(claims: &Map<String, Value>) -> Result<Place, CommitmentError> {
@@ -635,7 +649,7 @@ fn content(value: &Value) -> Result<Map<String, Value>, CommitmentError> {
 fn segment_text(segment: &Value) -> Option<String> {
     match segment {
         Value::String(text) => Some(text.clone()),
-        Value::Object(span) => {
+        Value::Object(span) if span.keys().all(|name| name == "t" || name == "v") => {
             let class = span.get("t")?.as_str()?.parse::<SpanClass>().ok()?;
             match span.get("v") {
                 Some(shown) => Some(shown.as_str()?.to_owned()),

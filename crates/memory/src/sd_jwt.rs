@@ -308,6 +308,10 @@ impl<'a> Presentation<'a> {
             let parts = disclosure_parts(index, encoded)?;
             digests.collect(parts.last().unwrap_or(&Value::Null))?;
         }
+        // What follows goes as deep as disclosures hold each other, and a stack ends.
+        if self.placed() == Err(SdJwtError::TooDeep) {
+            return Err(SdJwtError::TooDeep);
+        }
         let refused = |e: String| SdJwtError::Disclosures(e);
         let sd_jwt = SdJwt::new(self.text).map_err(|_| SdJwtError::Malformed)?;
         let revealed = sd_jwt.decode_reveal_any().map_err(|e| refused(e.to_string()))?;

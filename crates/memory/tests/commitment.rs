@@ -9,7 +9,7 @@ use oap_memory::chain::Event;
 use oap_memory::commitment::{self, CommitmentError, Committed};
 use oap_memory::epistemic::Epistemic;
 use oap_memory::evidence::{self, EvidenceError};
-use oap_memory::form::CLEAR;
+use oap_memory::form::{CLEAR, FormError};
 use oap_memory::profile::{Profile, TrustLevel};
 use oap_memory::project::{explain, project};
 use oap_memory::receipt::{self, Action, ReceiptError};
@@ -398,15 +398,19 @@ fn what_was_stored_in_part_is_read_as_it_is_revealed() {
 
 /// A version of these claims, signed by its owner, which no gateway of ours writes.
 fn signed(owner: &Owner, claims: &Value) -> String {
-    let (_, whole) = owner.capture(&contact());
-    let mut payload = commitment::verify(&full(&whole), &owner.document()).unwrap().claims().clone();
-    payload.retain(|name, _| CLEAR.contains(&name.as_str()));
-    payload.insert("_sd_alg".into(), json!("sha-256"));
     let concealed = |(name, value): (&String, &Value)| {
         (name.clone(), Child { node: Node::concealed(value), concealed: true })
     };
     let nodes: Vec<_> = claims.as_object().unwrap().iter().map(concealed).collect();
-    let (concealed, disclosures) = sd_jwt::conceal(&nodes, true, &owner.random).unwrap();
+    signed_parts(owner, &nodes)
+}
+
+fn signed_parts(owner: &Owner, nodes: &[(String, Child)]) -> String {
+    let (_, whole) = owner.capture(&contact());
+    let mut payload = commitment::verify(&full(&whole), &owner.document()).unwrap().claims().clone();
+    payload.retain(|name, _| CLEAR.contains(&name.as_str()));
+    payload.insert("_sd_alg".into(), json!("sha-256"));
+    let (concealed, disclosures) = sd_jwt::conceal(nodes, true, &owner.random).unwrap();
     payload.extend(concealed);
     let jwt = UnsignedJwt::with_kid(owner.signer.kid(), commitment::TYP, &payload).unwrap();
     let all = disclosures.iter().map(|disclosure| disclosure.encoded() + "~");
@@ -587,6 +591,41 @@ fn a_chain_of_receipts_ends_with_a_signed_head() {
     assert_eq!(verified(&[&boot]), Err(ReceiptError::Cut));
     assert_eq!(verified(&[]), Err(ReceiptError::Cut));
     assert_eq!(verified(&[&head]), Err(ReceiptError::Broken(0)));
+}
+
+/// The attack: a former house lets `t` stand in the clear where no text is, so that whoever gets the part beside it reads it; or conceals
+/// the class of a span, or puts a member beside what it says.
+#[test]
+fn a_class_stands_in_the_clear_at_spans_alone() {
+    let owner = Owner::new(1);
+    let leaf = |value: Value, concealed: bool| Child { node: Node::Leaf(value), concealed };
+    let verified = |member: &str, within: &str, parts: Vec<(String, Child)>| {
+        let list = Node::Array(vec![Child { node: Node::Object(parts), concealed: true }]);
+        let inner = Node::Object(vec![(within.to_owned(), Child { node: list, concealed: true })]);
+        let text = signed_parts(&owner, &[(member.to_owned(), Child { node: inner, concealed: true })]);
+        let claims = commitment::verify(&text, &owner.document())?.claims().clone();
+        commitment::wire(&claims)
+    };
+    let span = |clear: bool| {
+        vec![
+            ("t".to_owned(), leaf(json!("email"), !clear)),
+            ("v".to_owned(), leaf(json!("a@b.example"), true)),
+        ]
+    };
+    assert!(verified("content", "text", span(true)).is_ok());
+    assert!(verified("extensions", "text", span(false)).is_ok());
+    for (member, within, clear) in
+        [("extensions", "text", true), ("content", "structured", true), ("content", "text", false)]
+    {
+        let refused = verified(member, within, span(clear)).unwrap_err();
+        assert!(
+            matches!(refused, CommitmentError::Form(FormError::Plain(_))),
+            "{member}.{within}: {refused}"
+        );
+    }
+    let mut more = span(true);
+    more.push(("w".to_owned(), leaf(json!("aside"), true)));
+    assert_eq!(verified("content", "text", more), Err(CommitmentError::Claim("content.text")));
 }
 
 /// A version that was prepared with a key is told from one of the next key, however it is kept.

@@ -9,6 +9,7 @@ use oap_identity::random::Seeded;
 use oap_memory::sd_jwt::{Child, Disclosure, Node, Presentation, SdJwtError, conceal};
 use serde_json::{Map, Value as Json, json};
 use serde_yaml_ng::Value as Yaml;
+use sha2::{Digest, Sha256};
 use std::collections::BTreeSet;
 
 /// A payload under a header and a signature that nobody checks here.
@@ -295,4 +296,25 @@ fn salts_are_128_bits_and_never_repeat() {
     salts.sort();
     salts.dedup();
     assert_eq!(salts.len(), count);
+}
+
+/// The attack: disclosures that hold each other as deep as there may be disclosures. A stack that ends takes the process with it.
+#[test]
+fn disclosures_within_each_other_end_at_a_bound() {
+    let nested = |depth: usize| {
+        let (mut value, mut disclosures) = (json!(1), Vec::new());
+        for number in 0..depth {
+            let disclosure = B64.encode(json!([format!("{number:022}"), "a", value]).to_string());
+            value = json!({"_sd": [B64.encode(Sha256::digest(&disclosure))]});
+            disclosures.push(disclosure);
+        }
+        (value, disclosures)
+    };
+    let revealed = |depth: usize| {
+        let (payload, disclosures) = nested(depth);
+        let reveal = move || reveal(&payload, &disclosures).map(drop);
+        std::thread::Builder::new().stack_size(1 << 20).spawn(reveal).unwrap().join().unwrap()
+    };
+    assert_eq!(revealed(100), Ok(()));
+    assert_eq!(revealed(4_096), Err(SdJwtError::TooDeep));
 }
