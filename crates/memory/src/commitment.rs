@@ -479,10 +479,8 @@ pub fn verify(text: &str, documents: &dyn Documents) -> Result<VerifiedClaims, C
 /// That a class stands in the clear at the spans of the text, and nowhere else: beside it a part would be sent that no level shows.
 fn spans(presentation: &sd_jwt::Presentation) -> Result<(), CommitmentError> {
     for (index, part) in presentation.placed()?.iter().enumerate() {
-        if let Value::Object(members) = part.value()?
-            && !members.is_empty()
-            && members.contains_key("t") != is_segment(part.path().steps())
-        {
+        let Value::Object(members) = part.value()? else { continue };
+        if !members.is_empty() && members.contains_key("t") != is_segment(part.path().steps()) {
             return Err(FormError::Plain(index).into());
         }
     }
