@@ -309,10 +309,11 @@ impl<'a> Presentation<'a> {
             digests.collect(parts.last().unwrap_or(&Value::Null))?;
         }
         // What follows goes as deep as disclosures hold each other, and a stack ends.
-        if self.placed() == Err(SdJwtError::TooDeep) {
-            return Err(SdJwtError::TooDeep);
-        }
         let refused = |e: String| SdJwtError::Disclosures(e);
+        let _placed = self.placed().map_err(|e| match e {
+            SdJwtError::TooDeep => e,
+            other => refused(other.to_string()),
+        })?;
         let sd_jwt = SdJwt::new(self.text).map_err(|_| SdJwtError::Malformed)?;
         let revealed = sd_jwt.decode_reveal_any().map_err(|e| refused(e.to_string()))?;
         let claims = serde_json::to_value(revealed.claims()).map_err(|e| refused(e.to_string()))?;

@@ -310,11 +310,18 @@ fn disclosures_within_each_other_end_at_a_bound() {
         }
         (value, disclosures)
     };
-    let revealed = |depth: usize| {
-        let (payload, disclosures) = nested(depth);
+    let revealed = |depth: usize, misplaced: bool| {
+        let (mut payload, mut disclosures) = nested(depth);
+        if misplaced {
+            // An element where a member is asked for: what ends the look at the depth must end the rest, too.
+            let element = B64.encode(json!([format!("{:022}", 0), 1]).to_string());
+            payload["_sd"].as_array_mut().unwrap().insert(0, json!(B64.encode(Sha256::digest(&element))));
+            disclosures.push(element);
+        }
         let reveal = move || reveal(&payload, &disclosures).map(drop);
         std::thread::Builder::new().stack_size(1 << 20).spawn(reveal).unwrap().join().unwrap()
     };
-    assert_eq!(revealed(100), Ok(()));
-    assert_eq!(revealed(4_096), Err(SdJwtError::TooDeep));
+    assert_eq!(revealed(100, false), Ok(()));
+    assert_eq!(revealed(4_095, false), Err(SdJwtError::TooDeep));
+    assert!(matches!(revealed(4_095, true), Err(SdJwtError::Disclosures(_))));
 }
