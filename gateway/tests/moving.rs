@@ -141,15 +141,26 @@ fn bundles_compressed_encrypted_and_forged() {
     assert_eq!((&again["imported"], &again["unchanged"]), (&json!(0), &json!(8)));
     b.run(&["doctor"]).ok();
 
-    // Forged in one line: that line is refused, the rest is taken, and the whole is said to be broken.
+    // Forged in one line: nothing goes in. Where the owner says so, that line is refused and the rest is taken.
     let plain = a.path("plain.bundle");
     a.run(&["export", &plain]).ok();
     let forged = std::fs::read_to_string(&plain).unwrap().replace("launches in May", "launches in Jun");
     std::fs::write(a.path("forged.bundle"), forged).unwrap();
     let c = Home::key();
-    let (status, report) = import(&c, &[&a.path("forged.bundle"), "--former-did", &former]);
-    assert_eq!((status, &report["imported"], report["refused"].as_array().unwrap().len()), (4, &json!(7), 1));
-    assert_eq!(report["bundle"]["whole"], false);
+    let forged = a.path("forged.bundle");
+    let what = |report: &Value| {
+        let refused = report["refused"].as_array().unwrap().len();
+        (report["imported"].clone(), refused, report["bundle"]["whole"].clone())
+    };
+    for (flag, imported, refused) in [(None, 0, 0), (Some("--dry-run"), 7, 1), (Some("--broken"), 7, 1)] {
+        assert!(c.run(&["--json", "item", "list"]).json()["items"].as_array().unwrap().is_empty());
+        let mut arguments = vec![forged.as_str(), "--former-did", &former];
+        arguments.extend(flag);
+        let (status, report) = import(&c, &arguments);
+        assert_eq!((status, what(&report)), (4, (json!(imported), refused, json!(false))), "{flag:?}");
+    }
+    let (_, again) = import(&c, &[&plain, "--former-did", &former]);
+    assert_eq!((&again["imported"], &again["unchanged"]), (&json!(1), &json!(7)));
     a.run(&["verify", &a.path("forged.bundle")]).failed(4, "another hash");
     // A selection, by label, kind and time.
     a.run(&["export", &a.path("some.bundle"), "--kind", "conversation_turn"]).ok();

@@ -1,6 +1,7 @@
 //! Moving house: bundles between gateways, other vendors' records, and what is wrong with either.
 
 use crate::common::*;
+use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use oap_gateway::Config;
 use oap_gateway::embedding::EmbeddingModel;
 use oap_gateway::service::Audit;
@@ -223,6 +224,18 @@ async fn what_was_erased_does_not_come_back() {
     assert!(outcomes[0]["refused"].as_str().unwrap().contains("erased here"));
 }
 
+/// Leaves out of an SD-JWT the disclosure of the member of that name.
+fn hold_back(sd_jwt: &mut Value, name: &str) {
+    let parts: Vec<&str> = sd_jwt.as_str().unwrap().split('~').collect();
+    let is_of = |part: &&str| {
+        let bytes = URL_SAFE_NO_PAD.decode(part).unwrap_or_default();
+        serde_json::from_slice::<Value>(&bytes).is_ok_and(|disclosure| disclosure[1] == name)
+    };
+    let kept: Vec<&str> = parts.iter().copied().filter(|part| !is_of(part)).collect();
+    assert_eq!(kept.len() + 1, parts.len());
+    *sd_jwt = kept.join("~").into();
+}
+
 /// Every way to forge a line is refused by itself, and the lines beside it go in.
 #[tokio::test]
 async fn forged_lines_are_refused_and_the_rest_goes_in() {
@@ -286,6 +299,27 @@ async fn forged_lines_are_refused_and_the_rest_goes_in() {
             "a version that never was",
             forge(&|f| f["superseded"] = json!([lines[0]["item"]["integrity"]["sd_jwt"]])),
             "superseded",
+        ),
+        (
+            "its sensitivity held back",
+            forge(&|f| {
+                hold_back(&mut f["item"]["integrity"]["sd_jwt"], "sensitivity");
+                f["item"].as_object_mut().unwrap().remove("sensitivity");
+            }),
+            "does not disclose /sensitivity",
+        ),
+        (
+            "its confidence held back",
+            forge(&|f| {
+                hold_back(&mut f["item"]["integrity"]["sd_jwt"], "confidence");
+                f["item"]["provenance"].as_object_mut().unwrap().remove("confidence");
+            }),
+            "does not disclose /provenance/confidence",
+        ),
+        (
+            "a former version's leave to be exported held back",
+            forge(&|f| hold_back(&mut f["superseded"][0], "exportable")),
+            "superseded: integrity.sd_jwt: does not disclose /exportable",
         ),
         ("an item of somebody else", foreign.clone(), ""),
         ("not an item", forge(&|f| f["item"] = json!({"item_id": "mem_1"})), "integrity"),

@@ -216,6 +216,19 @@ pub struct Defaults<'a> {
     pub now: Timestamp,
 }
 
+/// What every version has, whatever its writer left open, as JSON pointers into its claims. Who reads a version without one of them reads
+/// [`Defaults`] where something was held back.
+pub const ALWAYS: [&str; 8] = [
+    "/scope_id",
+    "/kind",
+    "/content",
+    "/provenance/source_receipt",
+    "/provenance/captured_at",
+    "/provenance/confidence",
+    "/exportable",
+    "/sensitivity",
+];
+
 /// The members of an item that the gateway alone makes.
 const MADE: [&str; 6] = ["item_id", "version", "updated_at", "status", "integrity", "embedding_ref"];
 /// The member that says whose an item is.
@@ -410,6 +423,25 @@ mod tests {
         assert_eq!(body.labels, ["preference", "scheduling"]);
         assert_eq!(body.end_of_life().unwrap().to_string(), "2027-05-01T14:00:00.000Z");
         assert_eq!(body.sensitivity, Sensitivity::Internal);
+    }
+
+    #[test]
+    fn what_every_version_has() {
+        let body = parse(json!({"kind": "fact", "content": {"text": "x"}})).unwrap();
+        let written = body.members(ReceiptId::from_bytes([0; 16]));
+        let mut places: Vec<String> = Vec::new();
+        for (name, value) in &written {
+            match (name.as_str(), value) {
+                ("provenance", Value::Object(tags)) => {
+                    places.extend(tags.keys().map(|tag| format!("/{name}/{tag}")));
+                }
+                _ => places.push(format!("/{name}")),
+            }
+        }
+        places.sort();
+        let mut always = ALWAYS;
+        always.sort_unstable();
+        assert_eq!(places, always);
     }
 
     #[test]

@@ -76,6 +76,12 @@ pub const LIMITS: &[Limit] = &[
         "numbers",
         "telephone numbers looked up in a text; the rest count as such",
     ),
+    row(
+        "sd_jwt::MAX_DEPTH",
+        sd_jwt::MAX_DEPTH,
+        "levels",
+        "parts within each other in an SD-JWT that is read",
+    ),
     row("sd_jwt::MAX_DISCLOSURES", sd_jwt::MAX_DISCLOSURES, "disclosures", "an SD-JWT, made or read"),
     row(
         "text::MAX_WORD",

@@ -154,7 +154,9 @@ impl Profile {
             !part.is_empty()
                 && part.bytes().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == b'_')
         };
-        if !suffix.is_some_and(|(x, n)| named(x) && n.parse::<u16>().is_ok()) {
+        // One name for one version: neither `+1` nor `01`.
+        let version = |n: &str| n.parse::<u16>().is_ok_and(|number| number.to_string() == n);
+        if !suffix.is_some_and(|(x, n)| named(x) && version(n)) {
             return Err(ProfileError::Name(document.name));
         }
         let entity = match &document.entity {
@@ -358,7 +360,7 @@ mod tests {
         }
         for rest in [
             "", ".v1", "x", "x.v", "x.vone", "x.v65536", "X.v1", "x-y.v1", "xY.v1", "x.y.v1", "x.v1.",
-            ".vone",
+            "x.v+1", "x.v01", "x.v-0", ".vone",
         ] {
             let name = format!("{NAME_PREFIX}{rest}");
             assert_eq!(named(&name), Err(ProfileError::Name(name)));

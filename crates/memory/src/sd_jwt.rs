@@ -22,6 +22,8 @@ pub const DECOY_STEP: usize = 8;
 pub const ROOT_DIGESTS: usize = 16;
 /// Most disclosures of one SD-JWT. No item that is accepted has more ([`crate::size`]).
 pub const MAX_DISCLOSURES: usize = 4096;
+/// Deepest place of a part.
+pub const MAX_DEPTH: usize = 128;
 
 crate::reasons! {
     /// Why an SD-JWT was refused.
@@ -425,9 +427,6 @@ fn place(
     }
     Ok(())
 }
-
-/// Deepest place of a part.
-const MAX_DEPTH: usize = 128;
 
 /// The parts of a disclosure, after its form has been checked.
 fn disclosure_parts(index: usize, encoded: &str) -> Result<Vec<Value>, SdJwtError> {

@@ -3,7 +3,7 @@
 mod report;
 mod sending;
 
-use super::trust::{Known, Trust};
+use super::trust::Trust;
 use super::verify::is_bundle;
 use super::{CliError, Global, ids, output, values};
 use crate::api::prefix::{ItemPrefix, PrefixError};
@@ -15,7 +15,7 @@ use crate::system::tasks::blocking;
 use oap_formats::import::{FORMATS, Format, Found, Mapping};
 use oap_formats::sources;
 use oap_identity::{Did, ItemId, ScopeId};
-use oap_memory::bundle::{FORMAT, Header, ItemLine, Line, Reader};
+use oap_memory::bundle::{BundleError, FORMAT, Header, ItemLine, Line, Reader};
 use report::{BundleReport, Report};
 use sending::Sending;
 use serde_json::{Value, json};
@@ -50,6 +50,10 @@ What is imported is told apart by the account that the export names or by ids th
 otherwise by the path of the file or folder: a newer export of an account brings what is new in it and corrects what
 changed, and another account, vault or table never changes what this one brought. Give a file that moves, or is exported
 under a new name each time, the same --as NAME each time.
+
+A bundle is read to its signed end before anything of it goes in: what stands beside an item, and that nothing was held back
+from it, is proved by that end alone. Where the end does not hold (the bundle was cut, or changed on its way), nothing goes in:
+--dry-run says which items hold by themselves, and --broken takes those.
 
 Exit status 1 when records were refused or nothing was found, 4 when a bundle's proof does not hold.")]
 pub(super) struct Import {
@@ -89,6 +93,10 @@ pub(super) struct Import {
     /// Of encrypted bundles: your age identity
     #[arg(long, value_name = "FILE")]
     identity: Option<PathBuf>,
+    /// Of bundles whose signed end does not hold: take the items that hold by themselves. Whoever changed the bundle may have held back
+    /// labels and ends of life, and may have made an agent's words yours
+    #[arg(long)]
+    broken: bool,
     /// Say what each format keeps, maps and drops
     #[arg(long)]
     formats: bool,
@@ -165,7 +173,13 @@ impl Import {
         output::print(global.json, &report, Report::people);
         if !sound {
             let why = report.bundle.and_then(|bundle| bundle.why).unwrap_or_default();
-            return Err(CliError::Proof(format!("the bundle as a whole: {why}")));
+            let then = match self.broken || self.dry_run {
+                true => "",
+                false => {
+                    ". Nothing went in: --dry-run says which items hold by themselves, --broken takes those"
+                }
+            };
+            return Err(CliError::Proof(format!("the bundle as a whole: {why}{then}")));
         }
         if !bundle && report.done() == 0 {
             return Err(CliError::Other(match &self.from {
@@ -265,34 +279,33 @@ impl Import {
 
     async fn bundle(&self, global: &Global, path: &Path, report: &mut Report) -> Result<bool, CliError> {
         report.formats.push(FORMAT.to_owned());
-        let of = path.to_owned();
-        let failed = move |e: std::io::Error| CliError::File(of.clone(), e.to_string());
-        let reader = bundle_file::open(path, self.identity.as_deref()).map_err(&failed)?;
+        let head = self.header(path).await?;
+        self.check_header(global, &head)?;
+        let (documents, known) = self.trust.documents(global, &head).await?;
+        let mut sending = Sending::new(Arc::new(global.owner().await?));
+        // What a line says of itself does not prove that nothing was held back from it.
+        sending.says("the bundle is read to its end");
+        let sealed = self.read(path, |_, _, _| ControlFlow::Continue(())).await?.finish(&known);
+        sending.says("");
+        if let Err(why) = &sealed
+            && !(self.broken || self.dry_run)
+        {
+            sending.finish(report).await?;
+            report.bundle = Some(BundleReport::broken(why));
+            return Ok(false);
+        }
         let (send, mut found) = mpsc::channel(4 * CHUNK);
-        let reading = blocking(move || {
-            let read = Reader::read_all(reader, |number, size, read| {
-                match send.blocking_send((number, size, read)) {
-                    Ok(()) => ControlFlow::Continue(()),
-                    Err(_) => ControlFlow::Break(()),
-                }
+        let reading =
+            self.read(path, move |number, size, read| match send.blocking_send((number, size, read)) {
+                Ok(()) => ControlFlow::Continue(()),
+                Err(_) => ControlFlow::Break(()),
             });
-            read.map_err(failed)
-        });
-        let owner = Arc::new(global.owner().await?);
-        let mut sending = Sending::new(owner);
-        let mut header: Option<(Header, Vec<Value>, Known)> = None;
         let (mut places, mut items, mut size) = (Vec::new(), Vec::new(), 0);
         while let Some((number, bytes, line)) = found.recv().await {
             let place = format!("line {number}");
-            match (line, &header) {
-                (Err(reason), _) => report.refuse(&place, &reason.to_string()),
-                (Ok(Line::Header(found)), None) => {
-                    self.check_header(global, &found)?;
-                    let (documents, known) = self.trust.documents(global, &found).await?;
-                    header = Some((found, documents, known));
-                }
-                (Ok(_), None) => return Err(CliError::Proof("a bundle begins with its header".to_owned())),
-                (Ok(Line::Item(item)), Some((head, documents, _))) => {
+            match line {
+                Err(reason) => report.refuse(&place, &reason.to_string()),
+                Ok(Line::Item(item)) => {
                     report.sample(|| {
                         let mut sample = item.item.clone();
                         sample["integrity"] = Value::Null;
@@ -302,58 +315,70 @@ impl Import {
                     items.push(*item);
                     size += bytes;
                     if items.len() == CHUNK || size > CHUNK_BYTES {
-                        let body = chunk(head, documents, std::mem::take(&mut items), self.dry_run);
+                        let body = chunk(&head, &documents, std::mem::take(&mut items), self.dry_run);
                         sending.send::<api::ImportBundle>(std::mem::take(&mut places), body, report).await?;
                         size = 0;
                     }
                 }
-                (Ok(Line::Grant { .. }), _) => {
+                Ok(Line::Grant { .. }) => {
                     report.skip(&place, "a grant of the former house: it is void here".into());
                 }
-                (Ok(Line::Receipt { .. }), _) => {
+                Ok(Line::Receipt { .. }) => {
                     report.skip(&place, "a receipt of the former house's log".into());
                 }
-                (Ok(Line::Header(_) | Line::Trailer(_)), _) => {}
+                Ok(Line::Header(_) | Line::Trailer(_)) => {}
             }
         }
-        let Some((head, documents, known)) = header else {
-            return Err(CliError::Proof("a bundle begins with its header".to_owned()));
-        };
         if !items.is_empty() {
             let body = chunk(&head, &documents, items, self.dry_run);
             sending.send::<api::ImportBundle>(places, body, report).await?;
         }
         let owner = sending.finish(report).await?;
-        let bundle = reading.await?;
-        match bundle.finish(&known) {
+        // The file may be another one than it was.
+        let trailer = match sealed.and(reading.await?.finish(&known)) {
             Err(why) => {
-                report.bundle = Some(BundleReport { why: Some(why.to_string()), ..BundleReport::default() });
-                Ok(false)
+                report.bundle = Some(BundleReport::broken(&why));
+                return Ok(false);
             }
-            Ok(trailer) => {
-                let (bundle_id, hash) = (Some(trailer.bundle_id), Some(trailer.hash));
-                let bundle = report.bundle.insert(BundleReport {
-                    whole: true,
-                    bundle_id,
-                    hash,
-                    ..BundleReport::default()
-                });
-                if !self.dry_run {
-                    let finish = Finish {
-                        bundle_id: trailer.bundle_id,
-                        principal: head.principal,
-                        hash: trailer.hash,
-                        counts: trailer.counts,
-                        imported: report.imported + report.updated,
-                        unchanged: report.unchanged,
-                        refused: report.refused_count,
-                    };
-                    let Migration { receipt } = owner.send::<api::ImportFinish>((), &finish).await?;
-                    bundle.migration_receipt = Some(receipt);
-                }
-                Ok(true)
-            }
+            Ok(trailer) => trailer,
+        };
+        let (bundle_id, hash) = (Some(trailer.bundle_id), Some(trailer.hash));
+        let bundle =
+            report.bundle.insert(BundleReport { whole: true, bundle_id, hash, ..BundleReport::default() });
+        if !self.dry_run {
+            let finish = Finish {
+                bundle_id: trailer.bundle_id,
+                principal: head.principal,
+                hash: trailer.hash,
+                counts: trailer.counts,
+                imported: report.imported + report.updated,
+                unchanged: report.unchanged,
+                refused: report.refused_count,
+            };
+            let Migration { receipt } = owner.send::<api::ImportFinish>((), &finish).await?;
+            bundle.migration_receipt = Some(receipt);
         }
+        Ok(true)
+    }
+
+    /// The header, which is a bundle's first line.
+    async fn header(&self, path: &Path) -> Result<Header, CliError> {
+        let read = self.read(path, |_, _, _| ControlFlow::Break(())).await?;
+        read.header().cloned().ok_or_else(|| CliError::Proof("a bundle begins with its header".to_owned()))
+    }
+
+    /// Reads the lines of a bundle, beside what is done with them.
+    fn read(
+        &self,
+        path: &Path,
+        take: impl FnMut(usize, usize, Result<Line, BundleError>) -> ControlFlow<()> + Send + 'static,
+    ) -> impl Future<Output = Result<Reader, CliError>> {
+        let (path, identity) = (path.to_owned(), self.identity.clone());
+        blocking(move || {
+            let lines = bundle_file::open(&path, identity.as_deref());
+            let read = lines.and_then(|lines| Reader::read_all(lines, take));
+            read.map_err(|e| CliError::File(path, e.to_string()))
+        })
     }
 
     /// That the bundle is the owner's own memory, and one to import.

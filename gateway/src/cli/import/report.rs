@@ -5,6 +5,7 @@ use crate::api::transfer::ImportOutcome;
 use crate::cli::output::{self, VisibleItem};
 use oap_identity::{BundleId, Hash};
 use oap_memory::Receipt;
+use oap_memory::bundle::BundleError;
 use serde::Serialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -61,6 +62,12 @@ pub(super) struct BundleReport {
     pub(super) hash: Option<Hash>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) migration_receipt: Option<Document<Receipt>>,
+}
+
+impl BundleReport {
+    pub(super) fn broken(why: &BundleError) -> Self {
+        Self { why: Some(why.to_string()), ..Self::default() }
+    }
 }
 
 impl Report {

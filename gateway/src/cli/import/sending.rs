@@ -33,6 +33,11 @@ impl Sending {
         Self { owner, ahead: VecDeque::new(), progress }
     }
 
+    /// Says beside the progress what goes on.
+    pub(super) fn says(&self, what: &'static str) {
+        self.progress.set_message(what);
+    }
+
     pub(super) async fn send<E>(
         &mut self,
         places: Vec<String>,

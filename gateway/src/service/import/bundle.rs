@@ -19,7 +19,7 @@ use oap_memory::bundle::ItemLine;
 use oap_memory::chain::{Event, Link, VerifiedChain};
 use oap_memory::commitment::{self, Committed};
 use oap_memory::evidence::{self, VerifiedItem};
-use oap_memory::item::Body;
+use oap_memory::item::{ALWAYS, Body};
 use oap_memory::receipt::Receipt;
 use oap_memory::record::{Head, Meta, Status};
 use oap_store::Encoded;
@@ -153,9 +153,11 @@ impl Imports<'_> {
         }
         let current = line.item["integrity"]["sd_jwt"].as_str().unwrap_or_default();
         let current = Committed::read(current)?;
-        let body = self.body_of(&current, now)?;
+        let body = self.whole_body(&current, now)?;
         let links = verified.chain.links().to_vec();
-        let superseded = superseded(&line.superseded, &links, known)?;
+        let superseded = self
+            .superseded(&line.superseded, &links, known, now)
+            .map_err(|why| ImportRefusal::Superseded(Box::new(why)))?;
         let mut record = line.record.clone();
         // What the owner wrote in the former house is the owner's own here.
         for record in record.iter_mut().filter(|record| *record.author == *principal) {
@@ -187,23 +189,40 @@ impl Imports<'_> {
         };
         Ok(stored()?)
     }
-}
 
-/// The replaced versions that came along, each in its place of the chain.
-fn superseded(
-    texts: &[String],
-    links: &[Link],
-    known: &Known,
-) -> Result<Vec<(u32, Committed)>, ImportRefusal> {
-    let mut versions = Vec::new();
-    for text in texts {
-        let claims = commitment::verify(text, known).map_err(ImportRefusal::Superseded)?;
-        evidence::check_place(&claims, links).map_err(ImportRefusal::SupersededPlace)?;
-        versions.push((claims.place().seq, Committed::read(text)?));
+    /// What a version says, with nothing held back that every version has: reading would take it for what its writer left open.
+    fn whole_body(self, version: &Committed, now: Timestamp) -> Result<Body, ImportRefusal> {
+        let claims = Value::Object(version.claims()?);
+        if let Some(place) = ALWAYS.iter().find(|place| claims.pointer(place).is_none()) {
+            return Err(ImportRefusal::HeldBack(place));
+        }
+        let segments = claims.pointer("/content/text").and_then(Value::as_array);
+        if segments.into_iter().flatten().any(|segment| segment.is_object() && segment.get("v").is_none()) {
+            return Err(ImportRefusal::HeldBack("/content/text"));
+        }
+        Ok(self.body_of(version, now)?)
     }
-    versions.sort_by_key(|(seq, _)| *seq);
-    versions.dedup_by_key(|(seq, _)| *seq);
-    Ok(versions)
+
+    /// The replaced versions that came along, each in its place of the chain.
+    fn superseded(
+        self,
+        texts: &[String],
+        links: &[Link],
+        known: &Known,
+        now: Timestamp,
+    ) -> Result<Vec<(u32, Committed)>, ImportRefusal> {
+        let mut versions = Vec::new();
+        for text in texts {
+            let claims = commitment::verify(text, known)?;
+            evidence::check_place(&claims, links)?;
+            let version = Committed::read(text)?;
+            self.whole_body(&version, now)?;
+            versions.push((claims.place().seq, version));
+        }
+        versions.sort_by_key(|(seq, _)| *seq);
+        versions.dedup_by_key(|(seq, _)| *seq);
+        Ok(versions)
+    }
 }
 
 /// The head that a chain leads to.

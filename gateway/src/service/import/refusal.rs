@@ -18,15 +18,15 @@ pub enum ImportRefusal {
     /// Its version in force cannot be read.
     #[error(transparent)]
     Commitment(#[from] CommitmentError),
-    /// A replaced version does not hold.
+    /// A replaced version does not hold, has no place in the chain or is none of an item.
     #[error("superseded: {0}")]
-    Superseded(CommitmentError),
-    /// A replaced version has no place in the chain.
-    #[error("superseded: {0}")]
-    SupersededPlace(EvidenceError),
+    Superseded(Box<Self>),
     /// What it says is no item of this gateway.
     #[error(transparent)]
     Item(#[from] Box<crate::Error>),
+    /// What every version has, or a span of its text, is not disclosed: read without it, the item would be another one.
+    #[error("integrity.sd_jwt: does not disclose {0}; an item comes in with every disclosure")]
+    HeldBack(&'static str),
     /// Somebody else's item.
     #[error("owner: its chain ends with another than the bundle's principal")]
     OtherOwner,
