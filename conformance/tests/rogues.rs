@@ -90,6 +90,42 @@ fn rogues() -> Vec<Rogue> {
             owner: |_, c| widened(c, |d| d["operations"] = json!(["query", "export"])), ..HONEST },
         Rogue { name: "exports without projection", meant: "export",
             owner: |_, c| widened(c, |d| if d["operations"] == json!(["export"]) { d["trust_level"] = json!(4) }), ..HONEST },
+        Rogue { name: "takes labels for the same in any case", meant: "filter",
+            owner: |_, c| captured(c, |item| for label in item["labels"].as_array_mut().into_iter().flatten() {
+                *label = json!(label.as_str().unwrap_or_default().to_lowercase());
+            }), ..HONEST },
+        Rogue { name: "erases what was made of an item, and nothing that was made of that", meant: "deletion",
+            owner: |m, c| captured(c, |item| {
+                let from = item["derived_from"][0].as_str().unwrap_or_default();
+                if m.captured.get(from).is_some_and(|from| !from["derived_from"].is_null()) {
+                    drop(item.as_object_mut().unwrap().remove("derived_from"));
+                }
+            }), ..HONEST },
+        Rogue { name: "takes a cursor under another grant of the same grantee", meant: "refused-queries",
+            answered: |m, r, reply| {
+                let key = |r: &support::front::Request| part(header(r, "dpop"), 0)["jwk"].clone();
+                let asked = |r: &support::front::Request| { let mut asked = body(r); drop(asked.as_object_mut().map(|a| a.remove("cursor"))); asked };
+                let cursor = &body(r)["cursor"];
+                let is_of = |(b, first): &&(support::front::Request, Reply)| is_query(b) && cursor.is_string() && first.json()["next_cursor"] == *cursor
+                    && key(b) == key(r) && asked(b) == asked(r) && header(b, "authorization") != header(r, "authorization");
+                if !is_query(r) || reply.status != 400 { return reply }
+                m.good.iter().find(is_of).map(|(_, first)| first.clone()).unwrap_or(reply)
+            }, ..HONEST },
+        Rogue { name: "takes no chain of five grants", meant: "worlds-over-time",
+            answered: |_, r, reply| if body(r)["chain"].as_array().is_some_and(|chain| chain.len() == 5) {
+                refused(reply, 403, "policy_block")
+            } else { reply }, ..HONEST },
+        Rogue { name: "tells anybody which receipts there are", meant: "refused-countersignatures",
+            answered: |m, r, reply| {
+                let known = m.good.iter().any(|(_, b)| b.json()["receipt"]["receipt_id"] == body(r)["receipt_id"]);
+                if r.path == "/oap/memory/ack" && reply.status == 404 && known { refused(reply, 403, "policy_block") } else { reply }
+            }, ..HONEST },
+        Rogue { name: "falls over what is no JSON at a path that is none", meant: "answer-forms",
+            answered: |_, r, reply| if r.method == "POST" && reply.status == 404 && body(r).is_null() {
+                refused(reply, 500, "internal_error")
+            } else { reply }, ..HONEST },
+        Rogue { name: "falls over long bodies", meant: "hostile-bodies",
+            answered: |_, _, reply| if reply.status == 413 { refused(reply, 500, "internal_error") } else { reply }, ..HONEST },
         // What none of the probes of one case each looks for.
         Rogue { name: "shows telephone numbers at level 2", meant: "worlds",
             answered: |m, r, reply| {
@@ -838,6 +874,108 @@ fn the_faults_in_the_code_still_fit_it() {
             let file = std::fs::read_to_string(format!("{root}/{}", edit["file"].as_str().unwrap())).unwrap();
             assert_eq!(file.matches(edit["was"].as_str().unwrap()).count(), 1, "{fault}");
         }
+    }
+}
+
+/// Probes that a gateway passes which answers no query: they are about something else, or ask at another door.
+const SHOW_NOTHING: &[&str] = &[
+    "access-requests",
+    "agent-card",
+    "anonymous-audit",
+    "anonymous-export",
+    "anonymous-query",
+    "answer-forms",
+    "deletion-receipt",
+    "device-letters",
+    "did-document",
+    "discover",
+    "errors",
+    "events",
+    "export",
+    "grant-altered",
+    "grant-foreign",
+    "grant-limits",
+    "grant-not-yet-valid",
+    "grant-of-another-grantee",
+    "grant-unknown-filter-field",
+    "grant-unsigned",
+    "hostile-bodies",
+    "key-handovers",
+    "letter-replies",
+    "letters",
+    "letters-of-nobody",
+    "mcp-answers",
+    "memory-manifest",
+    "memory-manifest-signed",
+    "push-door",
+    "refused-actions",
+    "refused-children",
+    "refused-drafts",
+    "refused-grant-actions",
+    "refused-grants",
+    "refused-log-questions",
+    "status-list",
+    "subscriptions",
+    "tls-only",
+    "token-short-lived",
+    "tool-manifest",
+    "tool-manifest-agrees",
+    "witness-door",
+];
+
+/// Those that look at the status of a query, and not at what it shows.
+const BY_STATUS: &[&str] = &[
+    "device-credentials",
+    "forged-signatures",
+    "grant-expired",
+    "grant-revoked",
+    "grants-not-in-force",
+    "lockdown",
+    "mcp-credentials",
+    "proof-of-another-request",
+    "proof-replayed",
+    "receipt-chain",
+    "receipts-of-others",
+    "refused-bearer-tokens",
+    "refused-countersignatures",
+    "refused-envelopes",
+    "refused-grant-proofs",
+    "refused-proofs",
+    "refused-tokens",
+    "strict-json",
+    "subscription-credentials",
+    "token-algorithms",
+    "token-bound",
+    "unknown-query-members",
+    "witnessed-credentials",
+];
+
+/// What is not there is not hidden: who refuses every query, or answers each with nothing, passes no probe of what a grant shows or hides.
+#[tokio::test]
+async fn who_shows_nothing_passes_nothing_that_is_about_items() {
+    let mute = Rogue {
+        name: "refuses every query",
+        answered: |_, r, reply| {
+            if is_query(r) && reply.status == 200 { refused(reply, 403, "policy_block") } else { reply }
+        },
+        ..HONEST
+    };
+    let empty = Rogue {
+        name: "finds nothing",
+        answered: |_, r, reply| at("/oap/memory/query", r, reply, |answer| answer["items"] = json!([])),
+        ..HONEST
+    };
+    for (rogue, by_status) in [(mute, &[][..]), (empty, BY_STATUS)] {
+        let world = probed(1, oap_gateway::Config::default(), equipment()).await;
+        let clock = ProbesClock(&world, Mutex::new(Duration::ZERO));
+        let front = Front::of(&world, &rogue, &clock);
+        let (random, limits) = (Seeded::new(7), Limits { worlds: 1, ..Limits::default() });
+        let report = probe::run(ORIGIN, &front, Some(&front), &clock, &random, limits, &mut |_| {}).await;
+        let passed = report.results.iter().filter(|result| result.outcome == Outcome::Passed);
+        let passed: BTreeSet<&str> = passed.map(|result| result.id.as_str()).collect();
+        let passes = |id: &&&str| SHOW_NOTHING.contains(*id) || by_status.contains(*id);
+        let more: Vec<_> = passed.iter().filter(|id| !passes(id)).collect();
+        assert!(more.is_empty(), "{}: {more:?}", rogue.name);
     }
 }
 

@@ -266,6 +266,12 @@ fn canaries_are_found_however_they_are_written() {
     ] {
         assert_eq!(canaries.find(bytes.as_bytes()).len(), 1, "{written}");
     }
+    // Among bytes that are no text, and in hexadecimal.
+    let sealed = [&[0xff, 0x00, 0xfe][..], b"bcfghjkmpqt", &[0x80]].concat();
+    let hexadecimal: String = sealed.iter().map(|byte| format!("{byte:02x}")).collect();
+    for written in [base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(&sealed), hexadecimal] {
+        assert_eq!(canaries.find(format!("\"{written}\"").as_bytes()).len(), 1, "{written}");
+    }
     assert!(canaries.find(b"bcfghjkmpq t").is_empty());
     canaries.add("zo\u{eb}-bcf", "a name");
     assert_eq!(canaries.find("ZO\u{cb}-BCF".as_bytes()).len(), 1);

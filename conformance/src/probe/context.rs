@@ -266,7 +266,7 @@ impl<'a> Context<'a> {
     ///
     /// # Errors
     /// [`Failed::Skipped`] when the run has used up its requests or its time, or the gateway goes on saying so; [`Failed::Wrong`] when nothing
-    /// comes back, or a fault of the gateway.
+    /// comes back; [`Failed::Fault`] for a status of a fault.
     pub async fn send(&self, request: Request) -> Result<Reply, Failed> {
         self.send_each(|| Ok(request.clone())).await
     }
@@ -297,7 +297,7 @@ impl<'a> Context<'a> {
                 [&body["error"], &body["error"]["code"]].iter().any(|code| **code == "rate_limited");
             let busy = (reply.status == 429 && limited) || reply.status == 503;
             if reply.status >= 500 && !busy {
-                return Err(Failed::Wrong(format!(
+                return Err(Failed::Fault(format!(
                     "{asked}: a fault of the gateway, status {}",
                     reply.status
                 )));
@@ -392,7 +392,7 @@ impl<'a> Context<'a> {
     /// The same, where a refusal is what is looked for.
     ///
     /// # Errors
-    /// [`Failed::Skipped`] without an owner's side, or where it is broken: what it did not ask the gateway was not refused. [`Failed::Wrong`] for a
+    /// [`Failed::Skipped`] without an owner's side, or where it is broken: what it did not ask the gateway was not refused. [`Failed::Fault`] for a
     /// fault of the gateway.
     pub async fn try_owner(&self, command: Value) -> Result<Result<Value, Refused>, Failed> {
         let setup = self.setup.ok_or_else(|| Failed::Skipped("needs the owner's side".to_owned()))?;
@@ -406,7 +406,7 @@ impl<'a> Context<'a> {
             Ok(done) => Ok(Ok(done)),
             Err(SetupError::Refused(why)) => Ok(Err(Refused(why))),
             Err(SetupError::Broken(why)) => Err(Failed::Skipped(format!("the owner's side: {why}"))),
-            Err(SetupError::Fault(why)) => Err(Failed::Wrong(format!("a fault of the gateway: {why}"))),
+            Err(SetupError::Fault(why)) => Err(Failed::Fault(format!("a fault of the gateway: {why}"))),
         }
     }
 

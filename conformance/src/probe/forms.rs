@@ -8,7 +8,7 @@ use super::wire::{Reply, Request};
 const JSON: [&str; 2] = ["application/oap+json", "application/json"];
 
 /// The statuses of refusals, and the codes that each may have.
-const CODES: [(u16, &[&str]); 14] = [
+const CODES: [(u16, &[&str]); 11] = [
     (400, &["invalid_input"]),
     (401, &["auth_required"]),
     (403, &["policy_block"]),
@@ -19,10 +19,7 @@ const CODES: [(u16, &[&str]); 14] = [
     (413, &["too_large"]),
     (429, &["rate_limited", "budget_exhausted"]),
     (431, &["invalid_input"]),
-    (500, &["internal_error"]),
     (503, &["maintenance"]),
-    (504, &["maintenance"]),
-    (507, &["storage_full"]),
 ];
 
 /// What a reply to a request lacks, each with what was asked and without anything that was sent.
@@ -72,8 +69,11 @@ pub(super) fn deviations(declared: &Declared, request: &Request, reply: &Reply) 
     if reply.status == 405 && header("allow").is_empty() {
         wrong.push("no Allow".to_owned());
     }
-    if reply.status >= 400 {
-        wrong.extend(refusal(request, reply));
+    match reply.status {
+        // Of replies that nobody waited for, too.
+        501.. | 500 if reply.status != 503 => wrong.push("a fault of the gateway".to_owned()),
+        400.. => wrong.extend(refusal(request, reply)),
+        _ => {}
     }
     let asked = if well_known { path } else { route(path) };
     wrong
@@ -153,6 +153,8 @@ mod tests {
         assert_eq!(of(&ask, &reply(401, &GOOD, refused)), 1);
         assert_eq!(of(&ask, &reply(403, &GOOD, refused)), 1);
         assert_eq!(of(&ask, &reply(405, &GOOD, "{}")), 5);
+        let fault = r#"{"error":"internal_error","message":"","request_id":"x"}"#;
+        assert_eq!((of(&ask, &reply(500, &GOOD, fault)), of(&ask, &reply(507, &GOOD, fault))), (1, 1));
         let limited = r#"{"error":"rate_limited","message":"","request_id":"x"}"#;
         assert_eq!(of(&ask, &reply(429, &GOOD, limited)), 1);
         let waits = [GOOD[0], GOOD[1], GOOD[2], ("retry-after", "7")];

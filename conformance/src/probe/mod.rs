@@ -37,6 +37,8 @@ pub type Running<'a> = Pin<Box<dyn Future<Output = Result<(), Failed>> + Send + 
 pub enum Failed {
     /// The gateway did something else than it must.
     Wrong(String),
+    /// A fault of the gateway: whatever was asked, that is no answer.
+    Fault(String),
     /// The probe could not be made.
     Skipped(String),
     /// The gateway does not offer what is probed.

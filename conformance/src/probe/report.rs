@@ -45,7 +45,7 @@ impl Outcome {
             Err(super::Failed::Skipped(why)) => Self::Skipped(why),
             Err(super::Failed::NotDeclared(why)) => Self::NotDeclared(why),
             Err(super::Failed::NotCovered(why)) => Self::NotCovered(why),
-            Err(super::Failed::Wrong(why)) => Self::Failed(why),
+            Err(super::Failed::Wrong(why) | super::Failed::Fault(why)) => Self::Failed(why),
         }
     }
 }
@@ -318,10 +318,16 @@ impl Report {
     #[must_use]
     pub fn junit(&self) -> String {
         let mut xml = format!(
-            "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"oap-memory\" tests=\"{}\" failures=\"{}\" skipped=\"{}\">\n",
+            "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"oap-memory\" tests=\"{}\" failures=\"{}\" skipped=\"{}\">\n  \
+             <properties><property name=\"verdict\" value=\"{}\"/></properties>\n",
             self.results.len(),
             self.count(|o| matches!(o, Outcome::Failed(_))),
             self.skipped() + self.not_declared() + self.not_covered(),
+            match self.verdict() {
+                Verdict::Passed => "passed",
+                Verdict::Incomplete => "incomplete",
+                Verdict::Failed => "failed",
+            },
         );
         for result in &self.results {
             let name = escape(&result.id);

@@ -365,6 +365,30 @@ fn later(seed: u64, grants: usize, world: &World, steps: &mut Vec<Step>) {
             steps.insert(at.min(steps.len()), Step::Exchange { grant: chance.below(grants) });
         }
     }
+    // A grant is passed on, and that one is passed on; each shows what it may, until the first one is taken back.
+    let last = world.grants.len().saturating_sub(1);
+    let chain: Vec<usize> = {
+        let above = |grant: &usize| world.grants.get(*grant).and_then(|grant| grant.parent);
+        let mut chain: Vec<usize> = std::iter::successors(Some(last), above).collect();
+        chain.reverse();
+        chain
+    };
+    let mut at = steps.len() / 4;
+    let asked = |chance: &mut Chance, grant: usize| Step::Query { grant, query: chance.below(2) };
+    let mut passed_on: Vec<Step> = chain.iter().map(|grant| Step::Grant { grant: *grant }).collect();
+    for grant in chain.iter().rev() {
+        passed_on.push(asked(&mut chance, *grant));
+        passed_on.push(Step::Export { grant: *grant });
+    }
+    passed_on.extend(chain.first().map(|grant| Step::Revoke { grant: *grant }));
+    for grant in &chain {
+        passed_on.push(asked(&mut chance, *grant));
+        passed_on.push(Step::State { grant: *grant, by_another: false });
+    }
+    for step in passed_on {
+        steps.insert(at.min(steps.len()), step);
+        at += 1 + chance.below(4);
+    }
     // Of a grant that was taken back, of one that was made from it, and of any.
     let revoked = steps.iter().enumerate().rev().find_map(|(at, step)| match step {
         Step::Revoke { grant } => Some((at, *grant)),

@@ -107,11 +107,16 @@ impl Canaries {
                 continue;
             }
             let inner = URL_SAFE_NO_PAD.decode(run).or_else(|_| STANDARD_NO_PAD.decode(run));
-            // Signatures and hashes are noise: what says something is text.
-            if let Ok(inner) = inner
-                && std::str::from_utf8(&inner).is_ok()
-            {
-                self.look(&inner, &format!("{written}/base64"), depth + 1, found);
+            // Signatures and hashes are noise, but for a word that stands in them as it is.
+            if let Ok(inner) = inner {
+                let written = format!("{written}/base64");
+                match std::str::from_utf8(&inner) {
+                    Ok(_) => self.look(&inner, &written, depth + 1, found),
+                    Err(_) => self.plain(&inner.to_ascii_lowercase(), &written, found),
+                }
+            }
+            if let Some(inner) = of_hex(run) {
+                self.plain(&inner.to_ascii_lowercase(), &format!("{written}/hex"), found);
             }
         }
     }
@@ -134,6 +139,13 @@ impl Canaries {
             }
         }
     }
+}
+
+/// The bytes that a run of hexadecimal digits stands for.
+fn of_hex(run: &str) -> Option<Vec<u8>> {
+    let digits: Option<Vec<u8>> = run.chars().map(|c| u8::try_from(c.to_digit(16)?).ok()).collect();
+    let digits = digits.filter(|digits| digits.len().is_multiple_of(2))?;
+    Some(digits.chunks_exact(2).filter_map(|two| Some((two.first()? << 4) | two.last()?)).collect())
 }
 
 /// A text in small letters. Nearly all of it is ASCII.

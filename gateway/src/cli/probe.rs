@@ -409,6 +409,7 @@ impl Setup for Program {
             Err(e) => Err(SetupError::Broken(format!("the setup program answered {line:?}: {e}"))),
             // What a command answers with is the probes' to read.
             Ok(answer) => match answer.get("error").and_then(Value::as_str) {
+                Some(why) if answer["fault"] == true => Err(SetupError::Fault(why.to_owned())),
                 Some(why) => Err(SetupError::Refused(why.to_owned())),
                 None => Ok(answer),
             },

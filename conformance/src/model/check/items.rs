@@ -1,6 +1,6 @@
 //! The items of an answer: which, in which order, and what is shown of each.
 
-use super::{Found, list, text};
+use super::{Found, list, proof, text};
 use crate::model::expected::{ExpectedAnswer, Form};
 use crate::model::item::{canonical, time};
 use crate::world::leaves;
@@ -65,6 +65,9 @@ impl ExpectedAnswer {
                     found.add(format!("{id}/embedding_ref"), why);
                 }
             }
+        }
+        if let Some(why) = proof::beyond(text(&item["integrity"]["sd_jwt"]), &visible) {
+            found.add(format!("{id}/integrity/sd_jwt"), why);
         }
         let mut shown: BTreeMap<String, Value> = leaves(&visible);
         for (pointer, form) in self.free.get(id).into_iter().flatten() {

@@ -2,6 +2,7 @@
 
 mod beside;
 mod items;
+mod proof;
 
 use super::expected::{Expected, ExpectedAnswer, ExpectedAudit, ExpectedExport};
 use serde_json::Value;

@@ -4,7 +4,7 @@
 use super::super::context::{Context, expect};
 use super::super::wire::Reply;
 use super::super::{Failed, Probe, Severity};
-use super::{note, owned, probe};
+use super::{items, note, owned, probe};
 use crate::epistemic::{Formula, Model, Partition, decode};
 use crate::world::{GENERAL, whole_name};
 use serde_json::{Value, json};
@@ -58,6 +58,11 @@ async fn negative_knowledge(context: &Context<'_>) -> Result<(), Failed> {
         ] {
             let reply = context.query(&session, &query).await?;
             let answer = reply.json();
+            // What is not told is told apart from what is refused.
+            let lists = query == json!({"query": ""});
+            expect(!lists || items(&answer).len() == 1, || {
+                format!("at level {level} of {profile} the item is not there: status {}", reply.status)
+            })?;
             for item in answer["items"].as_array().into_iter().flatten() {
                 // Told by its subject or not, a proposition is the same.
                 let mut told = item.clone();
@@ -96,6 +101,10 @@ async fn paired_worlds(context: &Context<'_>) -> Result<(), Failed> {
             json!({"query": "never"}),
         ] {
             let reply = context.query(&session, &query).await?;
+            let found = items(&reply.json()).len();
+            expect(reply.status == 200 && (found == 1 || query["query"] != ""), || {
+                format!("asked {query}: status {}, {found} items", reply.status)
+            })?;
             replies.push(shape(&reply));
         }
         seen.push(replies);

@@ -5,7 +5,8 @@ use super::super::{Failed, Probe, Severity};
 use super::{ids, items, note, owned, probe};
 use oap_memory::bundle::{Line, Reader};
 use oap_memory::evidence;
-use serde_json::json;
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
 
 pub(super) fn all() -> Vec<Probe> {
     use Severity::{Critical, Major};
@@ -46,12 +47,53 @@ async fn deletion(context: &Context<'_>) -> Result<(), Failed> {
     expect(ids(&before).len() == made.len(), || "all items were to be seen".to_owned())?;
     context.owner(json!({"do": "delete", "item_ids": [made.first()]})).await?;
     for query in ["", &word] {
-        let reply = context.query(&session, &json!({"query": query})).await?;
-        expect(!String::from_utf8_lossy(&reply.bytes).contains(&word), || {
+        let answer = context.answer(&session, &json!({"query": query})).await?;
+        expect(!answer.to_string().contains(&word), || {
             "the first answer after a deletion has the deleted item".to_owned()
         })?;
+        let stays = made.get(1..).unwrap_or_default();
+        expect(!query.is_empty() || ids(&answer) == stays, || {
+            format!("after a deletion {:?} are there instead of {stays:?}", ids(&answer))
+        })?;
     }
-    Ok(())
+    at_whatever_distance(context).await
+}
+
+/// What was made of an item goes with it, and what was made of that; what was made of nothing stays.
+async fn at_whatever_distance(context: &Context<'_>) -> Result<(), Failed> {
+    let label = context.word();
+    let mut made = Vec::new();
+    for text in ["the first", "from the first", "from the second", "from the third"] {
+        let mut item = note(text, &[&label]);
+        if let Some(from) = made.last() {
+            item["derived_from"] = json!([from]);
+        }
+        made.extend(context.capture(&[item]).await?);
+    }
+    let stays = context.capture(&[note("of its own", &[&label])]).await?;
+    let done = context.owner(json!({"do": "delete", "item_ids": [made.first()]})).await?;
+    let told = |place: &str| -> BTreeSet<String> {
+        let ids = done["deletion_receipt"].pointer(place).and_then(Value::as_array).into_iter().flatten();
+        ids.filter_map(|id| id.as_str()?.split('@').next().map(str::to_owned)).collect()
+    };
+    let all = |ids: &[String]| ids.iter().cloned().collect::<BTreeSet<String>>();
+    let (first, further) = made.split_at(made.len().min(1));
+    for (place, must) in [
+        ("/scope/items", all(&made)),
+        ("/scope/cascade/named", all(first)),
+        ("/scope/cascade/derived", all(further)),
+    ] {
+        let is = told(place);
+        expect(is == must, || format!("the Deletion Receipt's {place} is {is:?}, must be {must:?}"))?;
+    }
+    let session = context.granted(&label, 2).await?;
+    let answer = context.answer(&session, &json!({"query": ""})).await?;
+    expect(ids(&answer) == stays, || {
+        format!(
+            "after an erasure of what the others were made from {:?} are there, must be {stays:?}",
+            ids(&answer)
+        )
+    })
 }
 
 async fn deletion_receipt(context: &Context<'_>) -> Result<(), Failed> {

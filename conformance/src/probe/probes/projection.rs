@@ -195,6 +195,8 @@ async fn hidden_text(context: &Context<'_>) -> Result<(), Failed> {
     item["content"]["structured"] = json!({"codename": code});
     context.capture(&[item]).await?;
     let session = context.granted(&label, 2).await?;
+    let seen = context.answer(&session, &json!({"query": "soon"})).await?;
+    expect(items(&seen).len() == 1, || "a query does not find an item by a word that it shows".to_owned())?;
     // Where a model of embeddings ranks, anything may be near: no more than a word that stands nowhere.
     let strange = context.answer(&session, &json!({"query": context.word()})).await?;
     let near = context.declared().embeddings && !items(&strange).is_empty();

@@ -9,14 +9,15 @@ use serde_json::{Value, json};
 /// A countersignature that is not right.
 pub(super) struct Signed {
     pub(super) what: &'static str,
-    /// The statuses, one of which it must have; the protocol leaves open how a signature that does not hold is refused.
+    /// The statuses, one of which it must have: who may not know of a receipt is told the same whatever is wrong (protocol section 8).
     pub(super) statuses: &'static [u16],
     pub(super) change: fn(&mut Value, &Signer, &[u8]),
 }
 
 const SHAPE: &[u16] = &[400];
 const ABSENT: &[u16] = &[404];
-const REFUSED: &[u16] = &[400, 401, 403, 404];
+/// No id at all: its shape is not right, or it is of nothing.
+const NO_ID: &[u16] = &[400, 404];
 
 const fn signed(
     what: &'static str,
@@ -40,16 +41,16 @@ pub(super) fn of_ack(rule: AckRule) -> OneOrMore<Signed> {
         AckRule::Receipt => OneOrMore::one(signed("another receipt", ABSENT, |body, _, _| {
             body["receipt_id"] = json!("urn:oap:receipt:01HX2QFXR0Q4S8T9V3W7X2Y0Z1");
         }))
-        .and(signed("no id of a receipt", REFUSED, |body, _, _| body["receipt_id"] = json!("receipt"))),
-        AckRule::Signature => OneOrMore::one(signed("another signature", REFUSED, |body, _, _| {
+        .and(signed("no id of a receipt", NO_ID, |body, _, _| body["receipt_id"] = json!("receipt"))),
+        AckRule::Signature => OneOrMore::one(signed("another signature", ABSENT, |body, _, _| {
             let value = body["signature"]["value"].as_str().unwrap_or_default();
             body["signature"]["value"] = json!(changed(value));
         }))
-        .and(signed("another algorithm", REFUSED, |body, _, _| body["signature"]["alg"] = json!("none")))
-        .and(signed("somebody else's in the agent's name", REFUSED, |body, stranger, bytes| {
+        .and(signed("another algorithm", NO_ID, |body, _, _| body["signature"]["alg"] = json!("none")))
+        .and(signed("somebody else's in the agent's name", ABSENT, |body, stranger, bytes| {
             body["signature"]["value"] = json!(stranger.sign(bytes));
         })),
-        AckRule::Agent => OneOrMore::one(signed("somebody else", REFUSED, |body, stranger, bytes| {
+        AckRule::Agent => OneOrMore::one(signed("somebody else", ABSENT, |body, stranger, bytes| {
             body["signature"] = json!({"by": stranger.kid(), "alg": "EdDSA", "value": stranger.sign(bytes)});
         })),
     }

@@ -30,6 +30,8 @@ const BELOW_SPENT: usize = 7;
 const ABOVE_REVOKED: usize = 8;
 const BELOW_REVOKED: usize = 9;
 const REVOKED: usize = 10;
+/// Another grant of the grantee of the first one, alike.
+const OF_THE_SAME: usize = 11;
 
 /// A world with a grant for each condition.
 pub(super) fn granting(mut world: World, profile: &str, end: Timestamp, max_items: u64) -> World {
@@ -57,8 +59,14 @@ pub(super) fn granting(mut world: World, profile: &str, end: Timestamp, max_item
         (None, issued(json!({"delegable": {"max_depth": 1}}))),
         (Some(ABOVE_REVOKED), json!({})),
         (None, issued(json!({}))),
+        (None, issued(json!({"operations": ["query", "export"], "purpose_codes": ["travel"]}))),
     ];
-    let grant = |(grantee, (parent, draft))| Grant { grantee, parent, draft, queries: Vec::new() };
+    let grant = |(number, (parent, draft))| Grant {
+        grantee: if number == OF_THE_SAME { PLAIN } else { number },
+        parent,
+        draft,
+        queries: Vec::new(),
+    };
     world.grants = drafts.into_iter().enumerate().map(grant).collect();
     world
 }
@@ -164,6 +172,10 @@ pub(super) fn violations(refusal: Refusal) -> Violation {
             .and(ask(json!({"kinds": "fact"})))
             .and(ask(json!({"labels_any": [1]})))
             .and(ask(json!({"include_embeddings": "no"})))
+            .and(ask(json!({"cursor": 1})))
+            .and(ask(json!({"integrity": true})))
+            .and(ask(json!({"purpose": ["travel"]})))
+            .and(ask(json!({"request_id": 1})))
             .and(ask(json!({"min_confidence": "0.5"}))),
         Refusal::QueryUnknownMember => one(ask(json!({"filter": {}}))).and(ask(json!({"trust_level": 4}))),
         Refusal::QueryNull => one(ask(json!({"query": null})))
@@ -197,6 +209,7 @@ pub(super) fn violations(refusal: Refusal) -> Violation {
             .and(ask(json!({"cursor": "AAAA"})))
             .and(page(|_| {}))
             .and(Step::Page { of: PLAIN, under: OTHER, change: |_| {} })
+            .and(Step::Page { of: PLAIN, under: OF_THE_SAME, change: |_| {} })
             .and(page(|query| {
                 let cursor = query["cursor"].as_str().unwrap_or_default();
                 query["cursor"] = json!(super::jws::changed(cursor));
@@ -207,7 +220,8 @@ pub(super) fn violations(refusal: Refusal) -> Violation {
             .and(page(|query| query["kinds"] = json!(["fact"])))
             .and(page(|query| query["query"] = json!("garden")))
             .and(page(|query| query["min_confidence"] = json!(0)))
-            .and(page(|query| query["labels_any"] = json!(["x"]))),
+            .and(page(|query| query["labels_any"] = json!(["x"])))
+            .and(page(|query| query["purpose"] = json!("travel"))),
         Refusal::IntegrityUnknown => {
             one(ask(json!({"integrity": "full"}))).and(ask(json!({"integrity": "none"})))
         }

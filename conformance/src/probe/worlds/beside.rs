@@ -12,12 +12,15 @@ use serde_json::{Value, json};
 use std::time::Duration;
 
 /// What everybody may ask.
-const PUBLIC: [&str; 8] = [
+const PUBLIC: [&str; 11] = [
     "/.well-known/oap-memory.json",
     "/.well-known/oap-tool.json",
     "/.well-known/oap-scopes.json",
     "/.well-known/did.json",
+    "/.well-known/oap-key-handovers.json",
+    "/.well-known/agent-card.json",
     "/oap/memory/status",
+    "/oap/memory/query",
     "/oap/incident",
     "/oap/audit",
     "/oap/nowhere",
@@ -263,10 +266,7 @@ pub(in super::super) async fn strangers(
             "/oap/audit" => lived.model.audit(Reader::Nobody).differences(&reply.json()),
             _ => Vec::new(),
         };
-        for found in lived.canaries.find(&reply.bytes) {
-            let why = format!("holds {:?} of {}, written {}", found.word, found.planted, found.written);
-            differences.push(Difference { at: "the body".to_owned(), why });
-        }
+        leaks_beyond(lived, &reply, "", &mut differences);
         // Nor which scopes there are (protocol section 3).
         if String::from_utf8_lossy(&reply.bytes).contains(&lived.world.scope) {
             let why = format!("names the scope {:?}", lived.world.scope);

@@ -35,6 +35,31 @@ pub(in super::super) async fn at_bounds(context: &Context<'_>, manifest: &Value)
     lived.capture(&items).await?;
     let mut findings = Vec::new();
     let done = around(&mut lived, [begins, ends], &mut findings).await;
+    judge(&findings).and(done)?;
+    as_deep_as_may_be(context, manifest).await
+}
+
+/// A grant that is passed on as far as it can be: each below it shows what it may, until the first one is taken back.
+async fn as_deep_as_may_be(context: &Context<'_>, manifest: &Value) -> Result<(), Failed> {
+    let setting = Setting::of(manifest, context.now());
+    let world = World::deep(context.worlds()?.start, &setting);
+    let mut canaries = Canaries::default();
+    canaries_of(&world, &mut canaries);
+    let mut lived = Lived::fill(context, &world, manifest, &canaries).await?;
+    let mut findings = Vec::new();
+    let done = async {
+        for taken_back in [false, true] {
+            if taken_back {
+                revoke(&mut lived, 0).await?;
+            }
+            for grant in 0..world.grants.len() {
+                ask(&mut lived, grant, &json!({"integrity": "chain"}), &mut findings).await?;
+                state(&lived, grant, false, &mut findings).await?;
+            }
+        }
+        Ok(())
+    };
+    let done = done.await;
     judge(&findings).and(done)
 }
 

@@ -47,6 +47,7 @@ pub(in super::super) async fn behind_gates(
         let done = step(&mut lived, next, &mut last, &mut findings).await;
         judge(&findings).and(done).map_err(|failed| match failed {
             Failed::Wrong(why) => Failed::Wrong(format!("{}: {why}", gated.what)),
+            Failed::Fault(why) => Failed::Fault(format!("{}: {why}", gated.what)),
             not_made @ (Failed::Skipped(_) | Failed::NotDeclared(_) | Failed::NotCovered(_)) => not_made,
         })?;
     }

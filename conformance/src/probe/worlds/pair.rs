@@ -1,14 +1,14 @@
 //! Two fillings that differ only in what a grant hides: whoever has the grant must not be able to tell them apart.
 
 use super::super::Failed;
-use super::super::context::Context;
+use super::super::context::{Context, expect};
 use super::super::declared::Place;
 use super::super::wire::{Reply, Request};
 use super::Finding;
 use super::fill::{Live, Lived};
 use super::fresh::{Names, blank, difference};
 use crate::model::{Difference, Disclosed, Model};
-use crate::world::{Canaries, Item, Setting, World};
+use crate::world::{Canaries, Grant, Item, Setting, World};
 use oap_identity::Timestamp;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -19,6 +19,8 @@ const RUN: Duration = Duration::from_secs(3600);
 
 /// Headers of which each reply has its own.
 const FRESH: [&str; 3] = ["date", "oap-request-id", "x-request-id"];
+/// Pages that are walked after the first.
+const PAGES: usize = 3;
 /// How often both sides are asked once more where their headers differ: what differs on one side too tells nothing.
 const AGAIN: usize = 3;
 
@@ -52,7 +54,7 @@ pub(in super::super) async fn pair(
     findings: &mut Vec<Finding>,
 ) -> Result<(), Failed> {
     let mut world = world.apart(setting);
-    let Some(mut grant) = world.grants.first().cloned() else { return Ok(()) };
+    let Some(mut grant) = chosen(&world).cloned() else { return Ok(()) };
     // Nothing but what is shown is to decide.
     for (name, value) in
         [("operations", json!(["query", "export"])), ("max_items", json!(setting.max_items.min(100)))]
@@ -87,35 +89,97 @@ pub(in super::super) async fn pair(
         Lived::fill(context, &other, manifest, &canaries).await?,
     ];
     let level = format!("level {} of {}", grant.draft["trust_level"], grant.draft["redaction_profile"]);
+    // Two that show nothing look the same.
+    let is_shown = world.items().any(|item| look(item).iter().all(Option::is_some));
     let [Some(one), Some(other)] = sides.each_ref().map(|side| side.grants.get(&0)) else { return Ok(()) };
     // Headers that a proxy makes anew for each reply.
     let mut fresh: BTreeSet<String> = FRESH.map(str::to_owned).into();
-    for ask in requests(context, &grant.queries) {
-        let replies = [told(context, one, &ask).await?, told(context, other, &ask).await?];
-        let [first, second] = &replies;
-        if first.status == second.status && !headers_apart(first, second, &fresh).is_empty() {
-            for _ in 0..AGAIN {
-                for (live, first) in [one, other].into_iter().zip(&replies) {
-                    let again = told(context, live, &ask).await?;
-                    fresh.extend(headers_apart(first, &again, &fresh));
-                }
+    let mut asks: Vec<[Request; 2]> =
+        requests(context, &grant.queries).into_iter().map(|ask| [ask.clone(), ask]).collect();
+    asks.extend(of_hidden([(&world, &sides[0]), (&twin, &sides[1])], &look));
+    for (number, mut asks) in asks.into_iter().enumerate() {
+        for _ in 0..=PAGES {
+            let replies = replies([one, other], &asks, context, &mut fresh).await?;
+            let answered = |reply: &Reply| {
+                let items = reply.json()["items"].as_array().map_or(0, Vec::len);
+                reply.status == 200 && (items > 0 || !is_shown)
+            };
+            // The first one lists all.
+            expect(number > 0 || replies.iter().all(answered), || {
+                format!("{level}: a listing is not answered with what the grant shows")
+            })?;
+            let names = sides.each_ref().map(names);
+            if let Some((at, why)) = apart(replies.each_ref(), &names, &fresh) {
+                let [ask, _] = &asks;
+                let body = String::from_utf8_lossy(ask.body.as_deref().unwrap_or_default());
+                findings.push(Finding {
+                    seed: world.seed,
+                    grant: format!("{level}, over two fillings that differ in what it hides alone"),
+                    query: json!(format!("{} {body}", ask.path)),
+                    difference: Difference { at, why },
+                });
+                break;
             }
-        }
-        let names = sides.each_ref().map(names);
-        if let Some((at, why)) = apart(replies.each_ref(), &names, &fresh) {
-            findings.push(Finding {
-                seed: world.seed,
-                grant: format!("{level}, over two fillings that differ in what it hides alone"),
-                query: json!(format!(
-                    "{} {}",
-                    ask.path,
-                    String::from_utf8_lossy(ask.body.as_deref().unwrap_or_default())
-                )),
-                difference: Difference { at, why },
-            });
+            let [Some(first), Some(second)] = [0, 1].map(|side| behind(&asks[side], &replies[side])) else {
+                break;
+            };
+            asks = [first, second];
         }
     }
     Ok(())
+}
+
+/// One of the grants that the owner issues. Worlds of successive seeds come to every level of every profile so.
+fn chosen(world: &World) -> Option<&Grant> {
+    let issued = || world.grants.iter().filter(|grant| grant.parent.is_none());
+    let turn = world.seed % (issued().count().max(1) as u64);
+    issued().nth(usize::try_from(turn).unwrap_or(0))
+}
+
+/// What both sides reply. Headers that differ on one side, too, are fresh.
+async fn replies(
+    sides: [&Live; 2],
+    asks: &[Request; 2],
+    context: &Context<'_>,
+    fresh: &mut BTreeSet<String>,
+) -> Result<[Reply; 2], Failed> {
+    let replies = [told(context, sides[0], &asks[0]).await?, told(context, sides[1], &asks[1]).await?];
+    let [first, second] = &replies;
+    if first.status == second.status && !headers_apart(first, second, fresh).is_empty() {
+        for _ in 0..AGAIN {
+            for (number, first) in replies.iter().enumerate() {
+                let again = told(context, sides[number], &asks[number]).await?;
+                fresh.extend(headers_apart(first, &again, fresh));
+            }
+        }
+    }
+    Ok(replies)
+}
+
+/// The same query for the page behind this answer, where there is one.
+fn behind(ask: &Request, reply: &Reply) -> Option<Request> {
+    let answer = reply.json();
+    let cursor = answer["next_cursor"].as_str()?;
+    let mut query: Value = serde_json::from_slice(ask.body.as_deref()?).ok()?;
+    query["cursor"] = json!(cursor);
+    Some(Request { body: Some(query.to_string().into_bytes()), ..ask.clone() })
+}
+
+/// What is asked of an item that the grant hides, by the id that it has on each side; nothing where a side has none.
+fn of_hidden(
+    sides: [(&World, &Lived<'_>); 2],
+    look: &dyn Fn(&Item) -> [Option<Value>; 2],
+) -> Vec<[Request; 2]> {
+    let ids = sides.map(|(world, lived)| {
+        let mut items = world.items().enumerate();
+        let hidden = items.find(|(_, item)| look(item) == [None, None]);
+        hidden.and_then(|(number, _)| lived.ids.get(&number))
+    });
+    let [Some(one), Some(other)] = ids else { return Vec::new() };
+    let get = |path: String| Request { method: "GET", path, ..Request::default() };
+    ["/oap/memory/vec/", "/oap/audit?item_id="]
+        .map(|path| [one, other].map(|id| get(format!("{path}{id}"))))
+        .into()
 }
 
 /// A reply to one side.
@@ -147,6 +211,7 @@ fn requests(context: &Context<'_>, queries: &[Value]) -> Vec<Request> {
     all.push(plain("POST", context.at(Place::Export)));
     all.push(plain("GET", "/oap/memory/vec/mem_01HX2QFXR0Q4S8T9V3W7X2Y0Z1"));
     all.push(plain("GET", "/oap/audit"));
+    all.push(plain("GET", context.at(Place::Status)));
     all
 }
 
@@ -208,4 +273,27 @@ fn apart(replies: [&Reply; 2], names: &[Names; 2], fresh: &BTreeSet<String>) -> 
     };
     let (first, second) = (json!(lines(first, &names[0])), json!(lines(second, &names[1])));
     (first != second).then(|| difference(&first, &second, String::new()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::world::Size;
+
+    #[test]
+    fn every_level_of_every_profile_is_paired() {
+        let setting = Setting::of(&json!({}), Timestamp::from_millis(1_777_636_800_000));
+        let cells = |grants: &[Grant]| -> BTreeSet<String> {
+            let cell = |grant: &Grant| {
+                format!("{} {}", grant.draft["redaction_profile"], grant.draft["trust_level"])
+            };
+            grants.iter().filter(|grant| grant.parent.is_none()).map(cell).collect()
+        };
+        let worlds: Vec<World> =
+            (0..21).map(|seed| World::new(seed, &setting, Size { items: 1, queries: 1 })).collect();
+        let all: BTreeSet<String> = worlds.iter().flat_map(|world| cells(&world.grants)).collect();
+        let paired: Vec<Grant> = worlds.iter().filter_map(chosen).cloned().collect();
+        assert!(all.len() > 15, "{all:?}");
+        assert_eq!(cells(&paired), all);
+    }
 }
