@@ -169,6 +169,68 @@ fn bundles_compressed_encrypted_and_forged() {
     assert_eq!(a.run(&["--json", "verify", &a.path("none.bundle")]).json()["items"], 0);
 }
 
+/// A compressed bundle whose end was cut off: what came before it goes in where its owner says so.
+#[test]
+fn what_is_left_of_a_cut_archive_is_taken_where_the_owner_says_so() {
+    let (a, b) = (Home::key(), Home::key());
+    let rows: String = (0..80).map(|n| format!("\"row {n}\"\n")).collect();
+    std::fs::write(a.path("table.csv"), format!("body\n{rows}")).unwrap();
+    let (status, _) = import(&a, &[&a.path("table.csv"), "--map", "text=body"]);
+    assert_eq!(status, 0);
+    let (sealed, former) = (a.path("memory.bundle"), did(&a));
+    a.run(&["export", &sealed, "--zstd"]).ok();
+    let bytes = std::fs::read(&sealed).unwrap();
+    std::fs::write(&sealed, &bytes[..bytes.len() * 3 / 4]).unwrap();
+    for (flag, some) in [(None, false), (Some("--dry-run"), true), (Some("--broken"), true)] {
+        let mut arguments = vec![sealed.as_str(), "--former-did", &former];
+        arguments.extend(flag);
+        let (status, report) = import(&b, &arguments);
+        let imported = report["imported"].as_u64().unwrap();
+        assert_eq!((status, imported > 0 && imported < 80), (4, some), "{flag:?}: {report}");
+        let why = report["bundle"]["why"].as_str().unwrap();
+        assert!(why.contains("cannot be read to its end"), "{why}");
+    }
+}
+
+/// Whoever has a key that was compromised seals what they like, as of when they like.
+#[test]
+fn a_trailer_by_a_key_that_was_compromised_seals_nothing() {
+    let (a, b) = (Home::web(), Home::key());
+    a.run(&["item", "add", "--kind", "fact", "--text", "Tea"]).ok();
+    let (sealed, former) = (a.path("memory.bundle"), did(&a));
+    a.run(&["export", &sealed]).ok();
+    let document = a.path("now.json");
+    // The document as it is published at that time, which a bundle of that time has.
+    let publish = || {
+        a.run(&["export", &a.path("another.bundle"), "--force"]).ok();
+        let bundle = std::fs::read_to_string(a.path("another.bundle")).unwrap();
+        let header: Value = serde_json::from_str(bundle.lines().next().unwrap()).unwrap();
+        std::fs::write(&document, header["documents"][0].to_string()).unwrap();
+    };
+    publish();
+    let arguments = [sealed.as_str(), "--former-did", &former, "--did-document", &document, "--dry-run"];
+    let (status, report) = import(&b, &arguments);
+    assert_eq!((status, &report["imported"], &report["bundle"]["whole"]), (0, &json!(1), &json!(true)));
+    a.run(&["keys", "revoke", "key-1", "--yes"]).ok();
+    publish();
+    let (status, report) = import(&b, &arguments[..5]);
+    assert_eq!((status, &report["imported"], &report["bundle"]["whole"]), (4, &json!(0), &json!(false)));
+    assert!(report["bundle"]["why"].as_str().unwrap().contains("counts for nothing"), "{report}");
+}
+
+/// A file that somebody put in a bundle's place is not taken for another vendor's export.
+#[test]
+fn what_is_said_of_bundles_is_refused_of_anything_else() {
+    let home = Home::key();
+    let file = home.path("memory.bundle");
+    std::fs::write(&file, "{\"text\": \"pay at once\"}\n{\"text\": \"tea\"}\n").unwrap();
+    let own = did(&home);
+    for said in [&["--former-did", own.as_str()][..], &["--broken"], &["--trust-bundle"]] {
+        home.run(&[&["import", &file][..], said].concat()).failed(2, "for bundles");
+    }
+    assert!(home.run(&["--json", "item", "list"]).json()["items"].as_array().unwrap().is_empty());
+}
+
 #[test]
 fn other_forms_are_written_and_read_back() {
     let home = Home::key();

@@ -3,23 +3,27 @@
 mod report;
 mod sending;
 
-use super::trust::Trust;
-use super::verify::is_bundle;
+use super::trust::{Known, Trust};
+use super::verify::{header, is_bundle};
 use super::{CliError, Global, ids, output, values};
 use crate::api::prefix::{ItemPrefix, PrefixError};
 use crate::api::transfer as api;
 use crate::api::transfer::{BundleItems, Finish, Migration, Record, Records};
-use crate::system::bundle_file;
+use crate::system::bundle_file::Held;
+use crate::system::clock::SystemClock;
 use crate::system::config::Config;
 use crate::system::tasks::blocking;
 use oap_formats::import::{FORMATS, Format, Found, Mapping};
 use oap_formats::sources;
-use oap_identity::{Did, ItemId, ScopeId};
-use oap_memory::bundle::{BundleError, FORMAT, Header, ItemLine, Line, Reader};
+use oap_identity::time::MAX_SKEW;
+use oap_identity::{Clock, Did, ItemId, ScopeId};
+use oap_memory::bundle::{BundleError, FORMAT, Header, ItemLine, Line, MAX_LINE, Reader, Trailer};
+use oap_memory::lines::whole_lines;
 use report::{BundleReport, Report};
 use sending::Sending;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
+use std::io::{self, Read};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -94,7 +98,8 @@ pub(super) struct Import {
     #[arg(long, value_name = "FILE")]
     identity: Option<PathBuf>,
     /// Of bundles whose signed end does not hold: take the items that hold by themselves. Whoever changed the bundle may have held back
-    /// labels and ends of life, and may have made an agent's words yours
+    /// words, members, labels and ends of life, cut off that an item was retracted, and made an agent's words yours; the whole bundle
+    /// does not mend that later
     #[arg(long)]
     broken: bool,
     /// Say what each format keeps, maps and drops
@@ -153,10 +158,15 @@ impl Import {
             return Ok(());
         }
         let path = self.path.clone().unwrap_or_default();
-        let began = crate::system::clock::SystemClock;
-        let start = oap_identity::Clock::now(&began);
+        let start = SystemClock.now();
         let mut report = Report::new(self.dry_run, self.verbose);
         let bundle = !path.is_dir() && self.from.is_none() && is_bundle(&path, self.identity.as_deref())?;
+        let of_bundles = self.former_did.is_some() || self.broken || self.trust.is_given();
+        if of_bundles && !bundle {
+            let why =
+                "--former-did, --did-document, --trust-bundle and --broken are for bundles, and it is none";
+            return Err(CliError::Usage(why.to_owned()));
+        }
         let sound = match bundle {
             true if self.name.is_some() || !self.again.is_empty() => {
                 let why = "--as and --again are for other vendors' exports: a bundle's items keep their ids";
@@ -168,7 +178,7 @@ impl Import {
                 true
             }
         };
-        let seconds = (oap_identity::Clock::now(&began).millis() - start.millis()) as f64 / 1000.0;
+        let seconds = (SystemClock.now().millis() - start.millis()) as f64 / 1000.0;
         report.finish(seconds);
         output::print(global.json, &report, Report::people);
         if !sound {
@@ -279,13 +289,21 @@ impl Import {
 
     async fn bundle(&self, global: &Global, path: &Path, report: &mut Report) -> Result<bool, CliError> {
         report.formats.push(FORMAT.to_owned());
-        let head = self.header(path).await?;
+        let (of, folder) = (path.to_owned(), global.home().path().to_owned());
+        let held = move || Held::copy(&of, &folder).map_err(|e| CliError::File(of, e.to_string()));
+        let held = Arc::new(blocking(held).await?);
+        let opened = || {
+            let lines = held.open(self.identity.as_deref());
+            lines.map_err(|e| CliError::File(path.to_owned(), e.to_string()))
+        };
+        let head = header(opened()?)?;
         self.check_header(global, &head)?;
         let (documents, known) = self.trust.documents(global, &head).await?;
         let mut sending = Sending::new(Arc::new(global.owner().await?));
         // What a line says of itself does not prove that nothing was held back from it.
         sending.says("the bundle is read to its end");
-        let sealed = self.read(path, |_, _, _| ControlFlow::Continue(())).await?.finish(&known);
+        let (read, cut) = lines(opened()?, |_, _, _| ControlFlow::Continue(())).await?;
+        let sealed = seal(read, cut, &known);
         sending.says("");
         if let Err(why) = &sealed
             && !(self.broken || self.dry_run)
@@ -296,7 +314,7 @@ impl Import {
         }
         let (send, mut found) = mpsc::channel(4 * CHUNK);
         let reading =
-            self.read(path, move |number, size, read| match send.blocking_send((number, size, read)) {
+            lines(opened()?, move |number, size, read| match send.blocking_send((number, size, read)) {
                 Ok(()) => ControlFlow::Continue(()),
                 Err(_) => ControlFlow::Break(()),
             });
@@ -334,8 +352,8 @@ impl Import {
             sending.send::<api::ImportBundle>(places, body, report).await?;
         }
         let owner = sending.finish(report).await?;
-        // The file may be another one than it was.
-        let trailer = match sealed.and(reading.await?.finish(&known)) {
+        reading.await?;
+        let trailer = match sealed {
             Err(why) => {
                 report.bundle = Some(BundleReport::broken(&why));
                 return Ok(false);
@@ -361,26 +379,6 @@ impl Import {
         Ok(true)
     }
 
-    /// The header, which is a bundle's first line.
-    async fn header(&self, path: &Path) -> Result<Header, CliError> {
-        let read = self.read(path, |_, _, _| ControlFlow::Break(())).await?;
-        read.header().cloned().ok_or_else(|| CliError::Proof("a bundle begins with its header".to_owned()))
-    }
-
-    /// Reads the lines of a bundle, beside what is done with them.
-    fn read(
-        &self,
-        path: &Path,
-        take: impl FnMut(usize, usize, Result<Line, BundleError>) -> ControlFlow<()> + Send + 'static,
-    ) -> impl Future<Output = Result<Reader, CliError>> {
-        let (path, identity) = (path.to_owned(), self.identity.clone());
-        blocking(move || {
-            let lines = bundle_file::open(&path, identity.as_deref());
-            let read = lines.and_then(|lines| Reader::read_all(lines, take));
-            read.map_err(|e| CliError::File(path, e.to_string()))
-        })
-    }
-
     /// That the bundle is the owner's own memory, and one to import.
     fn check_header(&self, global: &Global, header: &Header) -> Result<(), CliError> {
         if header.projected.is_some() {
@@ -397,6 +395,36 @@ impl Import {
             header.principal
         )))
     }
+}
+
+/// Reads the lines of a bundle, beside what is done with them; and why they end before its end, where they do.
+fn lines(
+    bundle: impl Read + Send + 'static,
+    mut take: impl FnMut(usize, usize, Result<Line, BundleError>) -> ControlFlow<()> + Send + 'static,
+) -> impl Future<Output = Result<(Reader, Option<io::Error>), CliError>> {
+    blocking(move || {
+        let mut reader = Reader::default();
+        let read = whole_lines(bundle, MAX_LINE, |number, line| {
+            take(number, line.map_or(0, <[u8]>::len), reader.take(line))
+        });
+        Ok((reader, read.err()))
+    })
+}
+
+/// The trailer of a whole bundle; why it is not whole otherwise.
+fn seal(read: Reader, cut: Option<io::Error>, known: &Known) -> Result<Trailer, String> {
+    if let Some(cut) = cut {
+        return Err(format!("it cannot be read to its end: {cut}"));
+    }
+    // Whoever has a key that was compromised dates what it signs as it likes.
+    if let Some(dated) = read.dated(known) {
+        return Err(format!("its trailer counts for nothing: {dated}"));
+    }
+    let trailer = read.finish(known).map_err(|why| why.to_string())?;
+    if trailer.finished_at > SystemClock.now().plus(MAX_SKEW) {
+        return Err("trailer: finished_at is in the future".to_owned());
+    }
+    Ok(trailer)
 }
 
 /// Records that are sent together.

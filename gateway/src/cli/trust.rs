@@ -27,6 +27,11 @@ pub(super) struct Trust {
 }
 
 impl Trust {
+    /// Whether the caller says anything.
+    pub(super) fn is_given(&self) -> bool {
+        self.trust_bundle || !self.did_document.is_empty()
+    }
+
     /// The documents that the bundle is checked with: given ones, then resolved ones, then, where the owner says so, those
     /// that it brings.
     pub(super) async fn documents(

@@ -331,10 +331,13 @@ pub(super) fn is_bundle(path: &Path, identity: Option<&Path>) -> Result<bool, Cl
     let failed = |e| unread(path, &e);
     let reader = bundle_file::open(path, identity).map_err(failed)?;
     let (head, _) = peek(reader, 64 << 10).map_err(failed)?;
-    Ok(String::from_utf8_lossy(&head).contains("\"format\":\"oap-memory-bundle/"))
+    // The canonical form begins with the id; the format stands behind the documents, which may be long.
+    let head = String::from_utf8_lossy(&head);
+    Ok(head.starts_with("{\"bundle_id\":\"") || head.contains("\"format\":\"oap-memory-bundle/"))
 }
 
-fn header(reader: impl std::io::Read) -> Result<Header, CliError> {
+/// The header, which is a bundle's first line.
+pub(super) fn header(reader: impl std::io::Read) -> Result<Header, CliError> {
     let mut first = None;
     let read = Reader::read_all(reader, |_, _, line| {
         first = Some(line);

@@ -14,16 +14,13 @@ pub use refusal::ImportRefusal;
 
 use crate::api::Document;
 use crate::error::{Error, MemberError};
-use crate::service::items::whole;
-use crate::service::{Imports, Items};
+use crate::service::Imports;
 use crate::state::commits::chain_of;
 use crate::state::owner::Owner;
 use crate::state::owner::mark::{Admin, Permits};
 use oap_identity::json::{self, JsonError};
-use oap_identity::{BundleId, Did, ItemId, Timestamp};
+use oap_identity::{BundleId, Did, ItemId};
 use oap_memory::bundle::ItemLine;
-use oap_memory::commitment::Committed;
-use oap_memory::item::Body;
 use oap_memory::receipt::Action;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -125,11 +122,6 @@ fn around<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, Error> {
 }
 
 impl Imports<'_> {
-    /// What a version says, as this gateway would read it.
-    pub(crate) fn body_of(self, committed: &Committed, now: Timestamp) -> Result<Body, Error> {
-        Items(self.0).body_said(&whole(committed)?, now)
-    }
-
     /// Records a finished import: the Migration Receipt (RFC 0023 section 3.6), which cites the export and names the
     /// new head of the chain.
     ///

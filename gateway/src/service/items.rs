@@ -14,7 +14,7 @@ pub(crate) use reading::proved;
 
 use crate::error::{Conflict, Error, MemberError};
 use crate::service::devices::at_home;
-use crate::service::{Imports, Items, Keys};
+use crate::service::{Items, Keys};
 use crate::state::commits::{Writing, until_it_holds};
 use crate::state::gateway::{Gateway, blocking, on_all_cores};
 use crate::state::owner::mark::{Permits, Write};
@@ -286,7 +286,7 @@ impl Items<'_> {
 
     /// What an item says, and whether its text would be cut in another way today.
     pub(crate) fn cut_anew(self, before: &InForce) -> Result<(Body, bool), Error> {
-        let body = Imports(self.0).body_of(&before.committed, self.0.clock.now())?;
+        let body = self.body_said(&whole(&before.committed)?, self.0.clock.now())?;
         let cut = segments(
             body.text.as_deref().unwrap_or_default(),
             &self.0.contact_names.of(&self.0.heads).people,

@@ -4,7 +4,7 @@ use super::files::{self, Pending};
 use age::x25519;
 use oap_formats::sources::peek;
 use std::fs::File;
-use std::io::{self, BufReader, BufWriter, Read, Write};
+use std::io::{self, BufReader, BufWriter, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 
 const AGE: &[u8] = b"age-encryption.org/v1";
@@ -112,12 +112,41 @@ impl BundleWriter {
     }
 }
 
+/// A bundle as it was at one moment, in a file without a name: nobody else can change what is read of it, however often that is.
+pub struct Held(File);
+
+impl Held {
+    /// Copies a bundle, as it is, into this folder's file system.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn copy(path: &Path, folder: &Path) -> io::Result<Self> {
+        let mut held = tempfile::tempfile_in(folder)?;
+        io::copy(&mut File::open(path)?, &mut held)?;
+        Ok(Self(held))
+    }
+
+    /// Opens it from its beginning. One reader of it is used at a time.
+    ///
+    /// # Errors
+    /// As those of [`open`].
+    pub fn open(&self, identity: Option<&Path>) -> io::Result<Box<dyn Read + Send>> {
+        let mut file = self.0.try_clone()?;
+        file.rewind()?;
+        opened(file, identity)
+    }
+}
+
 /// Opens what may be encrypted and compressed.
 ///
 /// # Errors
 /// What the system says; for an encrypted file without a fitting identity, that.
 pub fn open(path: &Path, identity: Option<&Path>) -> io::Result<Box<dyn Read + Send>> {
-    let file: Box<dyn Read + Send> = Box::new(BufReader::with_capacity(1 << 20, File::open(path)?));
+    opened(File::open(path)?, identity)
+}
+
+fn opened(file: File, identity: Option<&Path>) -> io::Result<Box<dyn Read + Send>> {
+    let file: Box<dyn Read + Send> = Box::new(BufReader::with_capacity(1 << 20, file));
     let (head, reader) = peek(file, AGE.len())?;
     let reader: Box<dyn Read + Send> =
         if head == AGE { Box::new(decrypt(reader, identity)?) } else { Box::new(reader) };
@@ -145,4 +174,25 @@ fn decrypt<R: Read + Send + 'static>(
     let decryptor = age::Decryptor::new(reader).map_err(io::Error::other)?;
     let all = identities.iter().map(|identity| identity as &dyn age::Identity);
     decryptor.decrypt(all).map_err(|e| io::Error::new(io::ErrorKind::PermissionDenied, e.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whoever writes to the file meanwhile changes nothing of what is read, however often that is.
+    #[test]
+    fn a_bundle_is_what_it_was_when_it_was_copied() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("memory.bundle");
+        std::fs::write(&path, "as it was\n").unwrap();
+        let held = Held::copy(&path, folder.path()).unwrap();
+        std::fs::write(&path, "as it is now\n").unwrap();
+        for _ in 0..2 {
+            let mut read = String::new();
+            held.open(None).unwrap().read_to_string(&mut read).unwrap();
+            assert_eq!(read, "as it was\n");
+        }
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "the copy has no name");
+    }
 }

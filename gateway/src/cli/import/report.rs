@@ -5,7 +5,6 @@ use crate::api::transfer::ImportOutcome;
 use crate::cli::output::{self, VisibleItem};
 use oap_identity::{BundleId, Hash};
 use oap_memory::Receipt;
-use oap_memory::bundle::BundleError;
 use serde::Serialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -65,8 +64,8 @@ pub(super) struct BundleReport {
 }
 
 impl BundleReport {
-    pub(super) fn broken(why: &BundleError) -> Self {
-        Self { why: Some(why.to_string()), ..Self::default() }
+    pub(super) fn broken(why: &str) -> Self {
+        Self { why: Some(why.to_owned()), ..Self::default() }
     }
 }
 

@@ -3,7 +3,7 @@
 use super::{BundleChunk, ImportRefusal, MAX_CHUNK};
 use crate::api::transfer::ImportOutcome;
 use crate::error::{Error, MemberError};
-use crate::service::{Imports, former};
+use crate::service::{Imports, Items, former};
 use crate::state::commits::{Writing, until_it_holds};
 use crate::state::gateway::{blocking, on_all_cores};
 use crate::state::keyring::Keyring;
@@ -192,15 +192,17 @@ impl Imports<'_> {
 
     /// What a version says, with nothing held back that every version has: reading would take it for what its writer left open.
     fn whole_body(self, version: &Committed, now: Timestamp) -> Result<Body, ImportRefusal> {
-        let claims = Value::Object(version.claims()?);
+        let claims = version.claims()?;
+        let said = commitment::wire(&claims)?;
+        let claims = Value::Object(claims);
         if let Some(place) = ALWAYS.iter().find(|place| claims.pointer(place).is_none()) {
             return Err(ImportRefusal::HeldBack(place));
         }
         let segments = claims.pointer("/content/text").and_then(Value::as_array);
         if segments.into_iter().flatten().any(|segment| segment.is_object() && segment.get("v").is_none()) {
-            return Err(ImportRefusal::HeldBack("/content/text"));
+            return Err(ImportRefusal::HeldBack("the words of a span in /content/text"));
         }
-        Ok(self.body_of(version, now)?)
+        Ok(Items(self.0).body_said(&said, now)?)
     }
 
     /// The replaced versions that came along, each in its place of the chain.
