@@ -9,7 +9,7 @@ use super::{CliError, Global, ids, output, values};
 use crate::api::prefix::{ItemPrefix, PrefixError};
 use crate::api::transfer as api;
 use crate::api::transfer::{BundleItems, Finish, Migration, Record, Records};
-use crate::system::bundle_file::Held;
+use crate::system::bundle_file::{self, Held};
 use crate::system::clock::SystemClock;
 use crate::system::config::Config;
 use crate::system::tasks::blocking;
@@ -163,8 +163,7 @@ impl Import {
         let bundle = !path.is_dir() && self.from.is_none() && is_bundle(&path, self.identity.as_deref())?;
         let of_bundles = self.former_did.is_some() || self.broken || self.trust.is_given();
         if of_bundles && !bundle {
-            let why =
-                "--former-did, --did-document, --trust-bundle and --broken are for bundles, and it is none";
+            let why = "--former-did, --did-document, --trust-bundle and --broken are for bundles, without --from, and it is none";
             return Err(CliError::Usage(why.to_owned()));
         }
         let sound = match bundle {
@@ -289,13 +288,17 @@ impl Import {
 
     async fn bundle(&self, global: &Global, path: &Path, report: &mut Report) -> Result<bool, CliError> {
         report.formats.push(FORMAT.to_owned());
+        let failed = |e: io::Error| CliError::File(path.to_owned(), e.to_string());
+        // What is another's is told before anything is copied; what was copied is what counts.
+        let first = bundle_file::open(path, self.identity.as_deref()).map_err(failed)?;
+        self.check_header(global, &header(first)?)?;
         let (of, folder) = (path.to_owned(), global.home().path().to_owned());
-        let held = move || Held::copy(&of, &folder).map_err(|e| CliError::File(of, e.to_string()));
-        let held = Arc::new(blocking(held).await?);
-        let opened = || {
-            let lines = held.open(self.identity.as_deref());
-            lines.map_err(|e| CliError::File(path.to_owned(), e.to_string()))
+        let copy = move || {
+            let copied = Held::copy(&of, &folder);
+            copied.map_err(|e| CliError::File(of, format!("its copy in {}: {e}", folder.display())))
         };
+        let held = blocking(copy).await?;
+        let opened = || held.open(self.identity.as_deref()).map_err(failed);
         let head = header(opened()?)?;
         self.check_header(global, &head)?;
         let (documents, known) = self.trust.documents(global, &head).await?;
@@ -303,7 +306,7 @@ impl Import {
         // What a line says of itself does not prove that nothing was held back from it.
         sending.says("the bundle is read to its end");
         let (read, cut) = lines(opened()?, |_, _, _| ControlFlow::Continue(())).await?;
-        let sealed = seal(read, cut, &known);
+        let sealed = seal(read, whole_read(cut, path)?, &known);
         sending.says("");
         if let Err(why) = &sealed
             && !(self.broken || self.dry_run)
@@ -352,7 +355,8 @@ impl Import {
             sending.send::<api::ImportBundle>(places, body, report).await?;
         }
         let owner = sending.finish(report).await?;
-        reading.await?;
+        let (_, cut) = reading.await?;
+        whole_read(cut, path)?;
         let trailer = match sealed {
             Err(why) => {
                 report.bundle = Some(BundleReport::broken(&why));
@@ -411,6 +415,17 @@ fn lines(
     })
 }
 
+/// Why a bundle ends before its end, where that is the bundle's fault.
+///
+/// # Errors
+/// Where it is the system's: nothing is known of the bundle then.
+fn whole_read(cut: Option<io::Error>, path: &Path) -> Result<Option<io::Error>, CliError> {
+    match cut {
+        Some(e) if e.raw_os_error().is_some() => Err(CliError::File(path.to_owned(), e.to_string())),
+        cut => Ok(cut),
+    }
+}
+
 /// The trailer of a whole bundle; why it is not whole otherwise.
 fn seal(read: Reader, cut: Option<io::Error>, known: &Known) -> Result<Trailer, String> {
     if let Some(cut) = cut {
@@ -422,7 +437,7 @@ fn seal(read: Reader, cut: Option<io::Error>, known: &Known) -> Result<Trailer, 
     }
     let trailer = read.finish(known).map_err(|why| why.to_string())?;
     if trailer.finished_at > SystemClock.now().plus(MAX_SKEW) {
-        return Err("trailer: finished_at is in the future".to_owned());
+        return Err("trailer: finished_at is in the future; is the clock of this machine right?".to_owned());
     }
     Ok(trailer)
 }

@@ -112,8 +112,12 @@ impl BundleWriter {
     }
 }
 
-/// A bundle as it was at one moment, in a file without a name: nobody else can change what is read of it, however often that is.
-pub struct Held(File);
+/// A bundle as it was at one moment, in a file without a name: nobody else can change what is read of it, however often that is. It is
+/// sealed to a key that is in memory alone, so that it leaves nothing on the disk that can be read.
+pub struct Held {
+    file: File,
+    key: x25519::Identity,
+}
 
 impl Held {
     /// Copies a bundle, as it is, into this folder's file system.
@@ -121,9 +125,15 @@ impl Held {
     /// # Errors
     /// What the system says.
     pub fn copy(path: &Path, folder: &Path) -> io::Result<Self> {
-        let mut held = tempfile::tempfile_in(folder)?;
-        io::copy(&mut File::open(path)?, &mut held)?;
-        Ok(Self(held))
+        let mut bundle = File::open(path)?;
+        let (file, key) = (tempfile::tempfile_in(folder)?, x25519::Identity::generate());
+        let recipient = key.to_public();
+        let to = std::iter::once(&recipient as &dyn age::Recipient);
+        let sealing = age::Encryptor::with_recipients(to).map_err(io::Error::other)?;
+        let mut sealed = sealing.wrap_output(BufWriter::with_capacity(1 << 20, file))?;
+        io::copy(&mut bundle, &mut sealed)?;
+        let file = sealed.finish()?.into_inner().map_err(io::IntoInnerError::into_error)?;
+        Ok(Self { file, key })
     }
 
     /// Opens it from its beginning. One reader of it is used at a time.
@@ -131,9 +141,12 @@ impl Held {
     /// # Errors
     /// As those of [`open`].
     pub fn open(&self, identity: Option<&Path>) -> io::Result<Box<dyn Read + Send>> {
-        let mut file = self.0.try_clone()?;
+        let mut file = self.file.try_clone()?;
         file.rewind()?;
-        opened(file, identity)
+        let sealed = age::Decryptor::new_buffered(BufReader::with_capacity(1 << 20, file));
+        let own = std::iter::once(&self.key as &dyn age::Identity);
+        let bundle = sealed.and_then(|sealed| sealed.decrypt(own)).map_err(io::Error::other)?;
+        opened(bundle, identity)
     }
 }
 
@@ -145,7 +158,7 @@ pub fn open(path: &Path, identity: Option<&Path>) -> io::Result<Box<dyn Read + S
     opened(File::open(path)?, identity)
 }
 
-fn opened(file: File, identity: Option<&Path>) -> io::Result<Box<dyn Read + Send>> {
+fn opened(file: impl Read + Send + 'static, identity: Option<&Path>) -> io::Result<Box<dyn Read + Send>> {
     let file: Box<dyn Read + Send> = Box::new(BufReader::with_capacity(1 << 20, file));
     let (head, reader) = peek(file, AGE.len())?;
     let reader: Box<dyn Read + Send> =
@@ -188,6 +201,11 @@ mod tests {
         std::fs::write(&path, "as it was\n").unwrap();
         let held = Held::copy(&path, folder.path()).unwrap();
         std::fs::write(&path, "as it is now\n").unwrap();
+        let mut on_disk = Vec::new();
+        let mut file = held.file.try_clone().unwrap();
+        file.rewind().unwrap();
+        file.read_to_end(&mut on_disk).unwrap();
+        assert!(!String::from_utf8_lossy(&on_disk).contains("as it was"));
         for _ in 0..2 {
             let mut read = String::new();
             held.open(None).unwrap().read_to_string(&mut read).unwrap();
