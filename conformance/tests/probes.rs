@@ -163,11 +163,19 @@ const AT_DOORS: &[AtDoors] = &[
             "granting: purpose: ",
             "granting: revocable: ",
         ],
-        but_for: &[],
+        but_for: &[NUMBER],
     },
+    AtDoors { doors: &["exchange"], conditions: &[NUMBER], but_for: &[] },
     AtDoors { doors: &["issue"], conditions: &["granting: "], but_for: &CHILDREN },
     AtDoors {
-        doors: &["memory.describe", "memory_describe", "memory.query", "memory.grant"],
+        doors: &[
+            "memory.describe",
+            "memory_describe",
+            "memory.query",
+            "memory_query",
+            "memory.grant",
+            "memory_grant",
+        ],
         conditions: &["envelope: "],
         but_for: &[],
     },
@@ -176,6 +184,9 @@ const AT_DOORS: &[AtDoors] = &[
     AtDoors { doors: &["deletion"], conditions: &["deletion: "], but_for: &[] },
     AtDoors { doors: &["receipts"], conditions: &["receipt: "], but_for: &[] },
 ];
+
+/// A hundred exchanges are enough at one door.
+const NUMBER: &str = "granting: a child when 100 were made from the first grant";
 
 /// How the names of conditions on a child begin, which no draft of the owner's can break.
 const CHILDREN: [&str; 1] = ["granting: a child "];

@@ -79,7 +79,10 @@ impl Model {
         };
         if reader != Reader::Nobody {
             let receipts = spent.receipts.iter().filter(|receipt| expected.admits(receipt));
-            expected.must = receipts.filter_map(|r| r["receipt_id"].as_str().map(str::to_owned)).collect();
+            let named = |receipt: &Value| {
+                receipt["receipt_id"].as_str().map(str::to_owned).zip(time(&receipt["timestamp"]))
+            };
+            expected.must = receipts.filter_map(named).collect();
             expected.unnamed = spent.unnamed.iter().filter(|one| expected.admits(one)).cloned().collect();
         }
         expected

@@ -323,6 +323,11 @@ const CASES: &[Case] = &[
     within("an NDA on its last day", |n| says(n, nda(n, json!({"valid_until": n.today})))),
     within("an NDA on its first day", |n| says(n, nda(n, json!({"valid_from": n.today})))),
     within("an NDA that has not begun", |n| says(n, nda(n, json!({"valid_from": "2099-01-01"})))),
+    within("an NDA of nothing", |n| says(n, nda(n, json!({"covered_categories": []})))),
+    within("a non-compete of nothing", |n| says(n, non_compete(n, json!({"covered_industries": []})))),
+    within("codes, duties and lists without entries", |n| {
+        says(n, json!({"professional_codes": [], "fiduciary_duties": [], "insider_lists": []}))
+    }),
     within("a non-compete", |n| with_consent(n, non_compete(n, json!({})))),
     within("a non-compete of everything", |n| says(n, non_compete(n, json!({"covered_industries": null})))),
     within("a non-compete before who was promised it", |n| {
@@ -364,6 +369,7 @@ const CASES: &[Case] = &[
     within("health, identified", |n| class(n, "medical_confidentiality")),
     within("health in therapy, identified", |n| class(n, "therapeutic_privilege")),
     Case { level: 2, ..within("health, of nobody that is named", |n| class(n, "medical_confidentiality")) },
+    Case { level: 0, ..within("health, of nobody that is shown", |n| class(n, "medical_confidentiality")) },
     Case {
         level: 2,
         ..within("health in therapy, of nobody that is named", |n| class(n, "therapeutic_privilege"))

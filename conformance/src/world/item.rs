@@ -86,6 +86,8 @@ pub(super) fn make(chance: &mut Chance, setting: &Setting, common: &Common, peop
         _ => {
             let mut labels = chance.some(&common.labels);
             labels.push(chance.canary());
+            // One of them twice.
+            labels.push(labels[0].clone());
             draft["labels"] = json!(labels);
         }
     }

@@ -16,10 +16,11 @@ use std::time::Duration;
 const DAY: i64 = 86_400_000;
 
 /// What tells events apart whose title is hidden.
-const PRIVATE: [(&str, &str); 4] = [
+const PRIVATE: [(&str, &str); 5] = [
     ("/content/structured/visibility", "\"private\""),
     ("/content/structured/visibility", "\"confidential\""),
     ("/content/structured/private", "true"),
+    ("/content/structured/private", "\"true\""),
     ("/sensitivity", "\"restricted\""),
 ];
 
@@ -88,7 +89,12 @@ fn everything(chance: &mut Chance, setting: &Setting) -> (Common, Vec<Vec<Item>>
         ..Common::default()
     };
     let mut people = People::default();
-    let contacts = (0..CONTACTS).map(|_| item::contact(chance, &common, &mut people)).collect();
+    let mut contacts: Vec<Item> =
+        (0..CONTACTS).map(|_| item::contact(chance, &common, &mut people)).collect();
+    // A name is one also where nobody may see whose contact it is.
+    if let Some(hidden) = contacts.last_mut() {
+        (hidden.draft["sensitivity"], hidden.draft["exportable"]) = (json!("restricted"), json!(false));
+    }
     let base = vec![every(chance, &common, &people, entity::FORMS - 1)];
     let mut all: Vec<Item> = (0..entity::FORMS).map(|form| every(chance, &common, &people, form)).collect();
     for (at, value) in PRIVATE {

@@ -74,10 +74,15 @@ def redacted_field_count(profile: str, level: int) -> int:
     return general + 1 + sum(map(len, _TABLES[profile][level + 1 :])) + 1
 
 
+def _is_true(value: Any) -> bool:
+    """Conditions compare texts."""
+    return value is True or value == "true"
+
+
 def _private(item: dict[str, Any], event: dict[str, Any]) -> bool:
     return (
         event.get("visibility") in ("private", "confidential")
-        or event.get("private") is True
+        or _is_true(event.get("private"))
         or item.get("sensitivity") == "restricted"
     )
 
@@ -91,7 +96,7 @@ def _contact_shows(entity: dict[str, Any], level: int, path: Path) -> bool:
     if top == "channels" and level == 2:
         channels = entity["channels"]
         channel = channels[rest[0]] if isinstance(channels, list) and rest else None
-        return isinstance(channel, dict) and channel.get("type") == "email" and channel.get("primary") is True
+        return isinstance(channel, dict) and channel.get("type") == "email" and _is_true(channel.get("primary"))
     return (top == "languages" and level >= 2) or (top in _CONTACT[3] and level >= 3)
 
 

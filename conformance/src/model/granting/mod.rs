@@ -41,6 +41,8 @@ const MAX_PURPOSE: usize = 1000;
 const MAX_CODES: usize = 16;
 const MAX_CODE: usize = 64;
 const MAX_DEPTH: u64 = 5;
+/// By how much a clock may be behind another (protocol section 1).
+const SKEW: Duration = Duration::from_secs(300);
 /// Levels below which `full.v1` may not be named.
 const FULL: (&str, u64) = ("oap.profile.projection.full.v1", 4);
 
@@ -94,6 +96,9 @@ impl Model {
         }
         let issued = time(&child["issued_at"]).unwrap_or(at);
         let mut broken = self.broken(child, issued, at);
+        if issued > at.plus(SKEW) {
+            broken.push(Granting::ChildIssued);
+        }
         // Rules of issue, and what is wider than its parent.
         broken.retain(|granting| {
             !matches!(granting, Granting::UnknownProfile | Granting::ProfileLevel | Granting::FilterScopes)

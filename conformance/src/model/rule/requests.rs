@@ -145,6 +145,10 @@ closed! {
         ChildStatus = "a child with a status of its own",
         ChildShape = "a child that lacks a member, or has one of another form",
         ChildParent = "a child whose parent is not the grant above",
+        ChildIssued = "a child that was issued later than now",
+        ChildSignature = "a child that is not signed by whom the grant above names",
+        ChildName = "a child under the id of another one of the same grant",
+        ChildNumber = "a child when 100 were made from the first grant",
     }
 }
 

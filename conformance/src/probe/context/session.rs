@@ -246,6 +246,48 @@ impl Context<'_> {
         self.send_each(made).await
     }
 
+    /// An empty query as a body of another media type.
+    pub(in crate::probe) async fn query_of_type(
+        &self,
+        session: &Session,
+        media_type: &str,
+    ) -> Result<Reply, Failed> {
+        self.query_with(session, &json!({}), |request| {
+            request.headers.retain(|(name, _)| name != "content-type");
+            request.headers.push(("content-type".to_owned(), media_type.to_owned()));
+        })
+        .await
+    }
+
+    /// A query in a request that has a name.
+    pub(in crate::probe) async fn query_named(
+        &self,
+        session: &Session,
+        name: &str,
+        query: &Value,
+    ) -> Result<Reply, Failed> {
+        self.query_with(session, query, |request| {
+            request.headers.push(("oap-request-id".to_owned(), name.to_owned()));
+        })
+        .await
+    }
+
+    async fn query_with(
+        &self,
+        session: &Session,
+        query: &Value,
+        change: impl Fn(&mut Request) + Sync,
+    ) -> Result<Reply, Failed> {
+        let path = self.at(Place::Query);
+        let made = || {
+            let credentials = self.credentials(session, &session.grantee, "POST", path)?;
+            let mut request = post(path, &credentials, &query.to_string());
+            change(&mut request);
+            Ok(request)
+        };
+        self.send_each(made).await
+    }
+
     /// An envelope for [`INVOKE`], signed by its agent (protocol section 12, bytes 8).
     ///
     /// # Errors

@@ -2,6 +2,7 @@
 
 use super::super::context::{Context, Session, expect};
 use super::super::declared::Place;
+use super::super::refusals::{child, signed};
 use super::super::wire::Request;
 use super::super::{Failed, Probe, Severity};
 use super::{note, owned, probe, public};
@@ -88,7 +89,12 @@ async fn agent_card(context: &Context<'_>) -> Result<(), Failed> {
 async fn handovers(context: &Context<'_>) -> Result<(), Failed> {
     optional(context, HANDOVERS).await?;
     let before = context.document().await?;
+    let get =
+        |headers| Request { method: "GET", path: "/.well-known/did.json".to_owned(), headers, body: None };
+    let tag = context.send(get(Vec::new())).await?.header("etag").unwrap_or_default().to_owned();
     context.owner(json!({"do": "rotate"})).await?;
+    let status = context.send(get(vec![("if-none-match".to_owned(), tag)])).await?.status;
+    expect(status == 200, || format!("did.json by its tag of before a rotation: status {status}"))?;
     let (after, list) = (context.document().await?, optional(context, HANDOVERS).await?);
     expect(list["principal"] == after.id().as_str(), || {
         "oap-key-handovers.json is of another principal".to_owned()
@@ -98,7 +104,9 @@ async fn handovers(context: &Context<'_>) -> Result<(), Failed> {
     let names_it = |handover: &&Value| -> Option<()> {
         let issued_at: Timestamp = handover["issued_at"].as_str()?.parse().ok()?;
         let signature = UnverifiedSignature::of(handover).ok()?;
+        // By the key as it was, and as it is published from now on: with its end.
         signature.verify(before.key(signature.kid())?, issued_at).ok()?;
+        signature.verify(after.key(signature.kid())?, issued_at).ok()?;
         let is_named = handover["type"] == "key_handover"
             && handover["principal"] == after.id().as_str()
             && handover["kid"] == new.kid().to_string()
@@ -149,7 +157,48 @@ async fn status_list(context: &Context<'_>) -> Result<(), Failed> {
     })?;
     expect(!is_revoked(context, &of_stays).await?, || {
         "the status list says of another grant than the revoked one that it is".to_owned()
-    })
+    })?;
+    passed_on(context, &label, [of_ended, of_stays]).await
+}
+
+/// A grant that is made from another has a place of its own, always the same, and is revoked with that.
+async fn passed_on(context: &Context<'_>, label: &str, others: [(u32, String); 2]) -> Result<(), Failed> {
+    let delegator = context.stranger();
+    let mut draft = context.draft(&delegator, label, 2);
+    draft["delegable"] = json!({"max_depth": 1});
+    let above = context.session(delegator, draft).await?;
+    let mut places: Vec<(u32, String)> = others.into_iter().chain(place(&above)).collect();
+    for _ in 0..2 {
+        let grantee = context.stranger();
+        let mut grant = child(context, &above.grant, &grantee)?;
+        signed(&mut grant, &above.grantee)?;
+        let given = async || {
+            let reply = context.present(&grantee, &grant, &grant, std::slice::from_ref(&above.grant)).await?;
+            let list = &reply.json()["status"]["status_list"];
+            let idx = list["idx"].as_u64().and_then(|idx| u32::try_from(idx).ok());
+            let uri = list["uri"].as_str().map(str::to_owned);
+            idx.zip(uri).ok_or_else(|| {
+                Failed::Wrong(format!("a grant that was passed on has no place: status {}", reply.status))
+            })
+        };
+        let (first, again) = (given().await?, given().await?);
+        expect(first == again, || {
+            "exchanged again, a grant that was passed on has another place".to_owned()
+        })?;
+        expect(!places.contains(&first), || "two grants have one place in the status list".to_owned())?;
+        expect(!is_revoked(context, &first).await?, || {
+            "the status list says of a grant that was passed on that it is revoked".to_owned()
+        })?;
+        places.push(first);
+    }
+    context.owner(json!({"do": "revoke", "grant_id": above.grant["grant_id"]})).await?;
+    for place in places.iter().skip(2) {
+        expect(is_revoked(context, place).await?, || {
+            "the status list does not say of a grant that it ended with the one that it was made from"
+                .to_owned()
+        })?;
+    }
+    Ok(())
 }
 
 /// One word of the owner's, and nobody is answered; what it ended does not come back.

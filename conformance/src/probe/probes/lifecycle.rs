@@ -71,7 +71,27 @@ async fn at_whatever_distance(context: &Context<'_>) -> Result<(), Failed> {
         made.extend(context.capture(&[item]).await?);
     }
     let stays = context.capture(&[note("of its own", &[&label])]).await?;
+    // What is erased is the version in force.
+    let text = json!({"content": {"text": "from the first, corrected"}});
+    context.owner(json!({"do": "correct", "item_id": made.get(1), "item": text})).await?;
+    let before = context.granted(&label, 2).await?;
+    let answer = context.answer(&before, &json!({"query": ""})).await?;
+    let in_force = answer["receipt"]["provenance_tags_out"].as_array().into_iter().flatten();
+    let mut in_force: Vec<&str> = in_force.filter_map(Value::as_str).collect();
+    in_force.retain(|tag| tag.split('@').next().is_some_and(|id| made.iter().any(|made| made == id)));
     let done = context.owner(json!({"do": "delete", "item_ids": [made.first()]})).await?;
+    let scope = &done["deletion_receipt"]["scope"];
+    let erased: Vec<&str> =
+        scope["items"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    let is_whole = erased.is_sorted() && erased.len() == made.len();
+    // A gateway may grant fewer items than these.
+    expect(is_whole && in_force.iter().all(|tag| erased.contains(tag)), || {
+        format!("the Deletion Receipt's scope.items is {erased:?}, must be ascending, with {in_force:?}")
+    })?;
+    let (remaining, held) = (&scope["cascade"]["remaining"], &scope["cascade"]["held"]);
+    expect(*remaining == 0 && *held == json!([]), || {
+        format!("of what was erased {remaining} remain and {held} are held")
+    })?;
     let told = |place: &str| -> BTreeSet<String> {
         let ids = done["deletion_receipt"].pointer(place).and_then(Value::as_array).into_iter().flatten();
         ids.filter_map(|id| id.as_str()?.split('@').next().map(str::to_owned)).collect()

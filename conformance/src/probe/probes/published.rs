@@ -210,7 +210,10 @@ async fn answer_forms(context: &Context<'_>) -> Result<(), Failed> {
     let headers = vec![("oap-request-id".to_owned(), name.to_owned())];
     let path = context.at(Place::Query).to_owned();
     let reply = context.send(Request { method: "GET", path, headers, body: None }).await?;
-    expect(reply.status == 405, || format!("GET where POST is: status {} instead of 405", reply.status))?;
+    let allowed = reply.header("allow").unwrap_or_default();
+    expect(reply.status == 405 && allowed.contains("POST"), || {
+        format!("GET where POST is: status {} instead of 405, Allow: {allowed}", reply.status)
+    })?;
     for path in
         ["/.well-known/oap-tool.json", "/.well-known/did.json", context.at(Place::Status), "/oap/audit"]
     {
@@ -230,6 +233,10 @@ async fn answer_forms(context: &Context<'_>) -> Result<(), Failed> {
     };
     let reply = context.send(text).await?;
     expect(reply.status == 400, || format!("a body of text/plain: status {} instead of 400", reply.status))?;
+    let named = [("oap-request-id", "not a name".to_owned())];
+    let reply = context.post(context.at(Place::Query), &named, &json!({"query": ""})).await?;
+    let got = reply.json()["request_id"].as_str().unwrap_or_default().to_owned();
+    expect(got.len() == 26, || format!("a request by a name that is none has the request_id {got:?}"))?;
     let deviations = context.deviations();
     expect(deviations.is_empty(), || deviations.join("; "))
 }
@@ -252,6 +259,11 @@ async fn known_by_tags(context: &Context<'_>) -> Result<(), Failed> {
         let named = vec![("if-none-match".to_owned(), tag.to_owned())];
         let status = context.send(get(named)).await?.status;
         expect(status == 304, || format!("{name}, with If-None-Match: status {status} instead of 304"))?;
+        let another = vec![("if-none-match".to_owned(), "\"nothing\"".to_owned())];
+        let reply = context.send(get(another)).await?;
+        expect(reply.status == 200 && !reply.bytes.is_empty(), || {
+            format!("{name}, with If-None-Match of another tag: status {} instead of 200", reply.status)
+        })?;
     }
     Ok(())
 }

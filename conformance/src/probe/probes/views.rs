@@ -1,6 +1,7 @@
 //! What a grantee gets: filter, ranking, caps.
 
-use super::super::context::{Context, expect, post};
+use super::super::context::{Context, Session, expect, post};
+use super::super::declared::Place;
 use super::super::{Failed, Probe, Severity};
 use super::{ids, items, note, owned, probe};
 use serde_json::{Value, json};
@@ -93,6 +94,21 @@ async fn max_items(context: &Context<'_>) -> Result<(), Failed> {
     }
     expect(seen.len() as u64 == limit, || {
         format!("{} distinct items were disclosed under max_items {limit}", seen.len())
+    })?;
+    // What was disclosed stays so: another version is no other item, and what is erased leaves no room.
+    let all: Vec<String> = seen.iter().cloned().collect();
+    let (Some(one), listing) = (all.first(), json!({"query": "", "max_results": 100})) else { return Ok(()) };
+    let text = json!({"content": {"text": format!("note of {}", context.word())}});
+    context.owner(json!({"do": "correct", "item_id": one, "item": text})).await?;
+    let shown = context.answer(&session, &listing).await?;
+    expect(
+        ids(&shown).into_iter().collect::<BTreeSet<_>>() == seen.iter().map(String::as_str).collect(),
+        || "after a correction of what was disclosed other items come under max_items".to_owned(),
+    )?;
+    context.owner(json!({"do": "delete", "item_ids": [one]})).await?;
+    let shown = context.answer(&session, &listing).await?;
+    expect(ids(&shown) == all.iter().skip(1).map(String::as_str).collect::<Vec<_>>(), || {
+        "what was erased after it was disclosed leaves room under max_items".to_owned()
     })
 }
 
@@ -257,6 +273,68 @@ async fn unknown_members(context: &Context<'_>) -> Result<(), Failed> {
             format!("a query with {member}: status {} instead of 400", reply.status)
         })?;
     }
+    // No refusal repeats what was sent (protocol section 1).
+    for member in ["kinds", "cursor", "purpose", "integrity", "request_id", "colour"] {
+        let word = format!("Q7{}", context.word());
+        let mut query = json!({member: word});
+        match member {
+            "kinds" => query[member] = json!([word]),
+            "colour" => query = json!({&word: 1}),
+            _ => {}
+        }
+        let reply = context.query(&session, &query).await?;
+        if reply.status == 200 {
+            continue;
+        }
+        let body = String::from_utf8_lossy(&reply.bytes).into_owned();
+        expect(!body.contains(&word), || {
+            format!("the refusal of a query by {member} repeats what was sent: {body}")
+        })?;
+    }
+    Ok(())
+}
+
+/// A body is JSON of either type, with or without parameters, and of no other (protocol section 1).
+async fn media_types(context: &Context<'_>, session: &Session) -> Result<(), Failed> {
+    for (media_type, must) in [
+        ("application/json", 200),
+        ("application/oap+json; charset=utf-8", 200),
+        ("text/plain", 400),
+        ("application/xml", 400),
+    ] {
+        let status = context.query_of_type(session, media_type).await?.status;
+        expect(status == must, || {
+            format!("a query of type {media_type}: status {status} instead of {must}")
+        })?;
+    }
+    Ok(())
+}
+
+/// A proof of possession is used up whatever came of its request (protocol section 5.1).
+async fn used_up(context: &Context<'_>, session: &Session) -> Result<(), Failed> {
+    let path = context.at(Place::Query);
+    let credentials = context.credentials(session, &session.grantee, "POST", path)?;
+    let status = context.send(post(path, &credentials, r#"{"colour": 1}"#)).await?.status;
+    if status != 400 {
+        // It was waited for, and the proof with it.
+        return Ok(());
+    }
+    let status = context.send(post(path, &credentials, "{}")).await?.status;
+    expect(status == 401, || {
+        format!("a query with the proof of one that was refused: status {status} instead of 401")
+    })
+}
+
+/// A query takes over the name that its request has, and keeps one of its own (protocol section 1).
+async fn named_requests(context: &Context<'_>, session: &Session) -> Result<(), Failed> {
+    let [header, own] = ["01J9V8B7H1ZK4D2A0M9R8F0KQX", "01J9V8B7H1ZK4D2A0M9R8F0KQY"];
+    for (query, name) in [(json!({}), header), (json!({"request_id": own}), own)] {
+        let reply = context.query_named(session, header, &query).await?;
+        let got = reply.json()["request_id"].as_str().unwrap_or_default().to_owned();
+        expect(reply.status == 200 && got == name, || {
+            format!("{query} in a request by name {header}: status {}, request_id {got:?}", reply.status)
+        })?;
+    }
     Ok(())
 }
 
@@ -276,7 +354,10 @@ async fn strict_json(context: &Context<'_>) -> Result<(), Failed> {
         let reply = context.query_text(&session, body).await?;
         expect(reply.status == 400, || format!("{what}: status {} instead of 400", reply.status))?;
     }
-    strict_values(context, &receipt).await
+    strict_values(context, &receipt).await?;
+    media_types(context, &session).await?;
+    used_up(context, &session).await?;
+    named_requests(context, &session).await
 }
 
 /// Levels and whole numbers, at their bounds. A query has no place for any value; the decision of a receipt has, and a receipt that was changed

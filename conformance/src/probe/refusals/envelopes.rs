@@ -136,12 +136,13 @@ const fn refuses(rule: EnvelopeRule) -> u16 {
 }
 
 /// The actions, in both spellings.
-const ACTIONS: [&str; 4] = ["memory.describe", "memory_describe", "memory.query", "memory.grant"];
+const ACTIONS: [&str; 6] =
+    ["memory.describe", "memory_describe", "memory.query", "memory_query", "memory.grant", "memory_grant"];
 
 /// What an action is called with. A proof is good once, so it is made anew each time.
 fn called(context: &Context<'_>, session: &Session, action: &str) -> Result<Value, Failed> {
     let input = match action {
-        "memory.grant" => {
+        "memory.grant" | "memory_grant" => {
             let hash = Hash::of_canonical(&session.grant).map_err(|e| Failed::Skipped(e.to_string()))?;
             let endpoint = format!("{}{INVOKE}", context.origin());
             let proof = oap_grants::exchange::prove(
@@ -166,7 +167,7 @@ fn request(
     envelope: &Value,
 ) -> Result<Request, Failed> {
     let headers = match action {
-        "memory.query" => context.credentials(session, &session.grantee, "POST", INVOKE)?,
+        "memory.query" | "memory_query" => context.credentials(session, &session.grantee, "POST", INVOKE)?,
         _ => Vec::new(),
     };
     Ok(post(INVOKE, &headers, &envelope.to_string()))

@@ -54,20 +54,21 @@ pub(super) enum Violation {
     OfChild(Cases<Change>),
     /// Drafts, and children that stay within their parent.
     Both(Cases<Change>, Cases<Change>),
+    /// Children of which each member has each form in turn.
+    Forms,
+    /// Children under every signature that is not their delegator's.
+    Signatures,
+    /// Two children under one id.
+    Names,
+    /// As many children as may be, and more.
+    Number,
 }
 
 impl Violation {
     pub(super) fn at_issue(self) -> Option<Cases<Change>> {
         match self {
             Self::AtIssue(cases) | Self::Both(cases, _) => Some(cases),
-            Self::OfChild(_) => None,
-        }
-    }
-
-    pub(super) fn of_child(self) -> Option<Cases<Change>> {
-        match self {
-            Self::OfChild(cases) | Self::Both(_, cases) => Some(cases),
-            Self::AtIssue(_) => None,
+            Self::OfChild(_) | Self::Forms | Self::Signatures | Self::Names | Self::Number => None,
         }
     }
 }
@@ -313,14 +314,14 @@ pub(super) fn violations(granting: Granting) -> Violation {
         Granting::ChildStatus => Violation::OfChild(broken("a place of its own", |c, _| {
             c["status"] = json!({"status_list": {"idx": 7, "uri": "https://gateway.example/status"}});
         })),
-        Granting::ChildShape => Violation::OfChild(
-            broken("no purpose", |c, _| without(c, "purpose"))
-                .broken("max_items as text", |c, _| c["max_items"] = json!("1"))
-                .broken("another version", |c, _| c["version"] = json!(2))
-                .broken("a level between two", |c, _| c["trust_level"] = json!(1.5))
-                .broken("more than sure", |c, _| c["filter"]["min_confidence"] = json!(1.001))
-                .broken("a time as a number", |c, _| c["filter"]["captured_after"] = json!(1_772_000_000)),
-        ),
+        Granting::ChildIssued => Violation::OfChild(broken("an hour later", |c, l| {
+            let later = l.begins.plus(Duration::from_secs(3_600));
+            (c["not_before"], c["issued_at"]) = (c["issued_at"].take(), json!(later));
+        })),
+        Granting::ChildShape => Violation::Forms,
+        Granting::ChildSignature => Violation::Signatures,
+        Granting::ChildName => Violation::Names,
+        Granting::ChildNumber => Violation::Number,
         Granting::ChildParent => Violation::OfChild(broken("a hash of nothing", |c, _| {
             c["parent"] = json!(format!("sha256:{}", "0".repeat(64)))
         })),

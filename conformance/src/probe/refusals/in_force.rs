@@ -1,7 +1,7 @@
 //! Conditions on the grant that a token is for, brought to every door at which it is judged.
 
+use super::children::child;
 use super::doors::{Family, Said, dealt};
-use super::made::child;
 use super::queries::{Ground, Violation, violations};
 use super::rules::{Condition, Door, ShownAt};
 use super::scene::{Ahead, Scene, everything, noted};

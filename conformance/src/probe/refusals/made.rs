@@ -1,27 +1,27 @@
 //! The conditions on grants, countersignatures and questions of the log, brought to the gateway.
 
 use super::cases::Case;
-use super::grants::{self, Limits, parent};
-use super::jws::part;
+use super::children::{child, children_by, issued};
+use super::grants::{self, Limits};
 use super::rules::{AckRule, Condition, DocumentRule, Door, LogRule, ShownAt};
 use super::{beside, documents};
 use crate::model::Model;
 use crate::model::rule::{Granting, Refusal, Rule};
 use crate::probe::Failed;
-use crate::probe::context::{Context, PURPOSE, Session, expect};
+use crate::probe::context::{Context, Session, expect};
 use crate::probe::wire::{Refused, Reply};
-use crate::probe::worlds::issued_below;
-use base64::Engine;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use oap_identity::signed::{UnverifiedSignature, sign_document};
-use oap_identity::{GrantId, Hash, Signer, json as strict};
+use oap_identity::signed::sign_document;
+use oap_identity::{Signer, json as strict};
 use serde_json::{Value, json};
 use std::time::Duration;
+
+const ACK: &str = "/oap/memory/ack";
+const VERIFY: &str = "/oap/receipt/verify";
 
 /// From when on grants of these cases hold: later than now on any clock, so that their longest life does not hang on it.
 const BEGINS: Duration = Duration::from_secs(3_600);
 
-fn model(manifest: &Value) -> Result<Model, Failed> {
+pub(super) fn model(manifest: &Value) -> Result<Model, Failed> {
     let principal = manifest["principal"].as_str().and_then(|did| did.parse().ok());
     let principal = principal.ok_or_else(|| Failed::Wrong("the manifest has no principal".to_owned()))?;
     Ok(Model::new(principal, manifest, Vec::new()))
@@ -29,7 +29,7 @@ fn model(manifest: &Value) -> Result<Model, Failed> {
 
 /// How a grant is handed in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Way {
+pub(super) enum Way {
     Endpoint,
     /// The action `memory.grant`.
     Action,
@@ -37,14 +37,14 @@ enum Way {
 
 impl Way {
     /// Where it is shown then.
-    fn door(self) -> &'static str {
+    pub(super) fn door(self) -> &'static str {
         match self {
             Self::Endpoint => ShownAt::Exchange.as_str(),
             Self::Action => ShownAt::Invoke.as_str(),
         }
     }
 
-    async fn hand_in(
+    pub(super) async fn hand_in(
         self,
         context: &Context<'_>,
         grantee: &Signer,
@@ -205,77 +205,6 @@ pub(in super::super) async fn drafts(context: &Context<'_>) -> Result<(), Failed
     Ok(())
 }
 
-/// A grant made of another: the same but for its grantee and its depth.
-pub(super) fn child(context: &Context<'_>, above: &Value, grantee: &Signer) -> Result<Value, Failed> {
-    let mut child = above.clone();
-    if let Some(members) = child.as_object_mut() {
-        for member in ["signature", "status", "delegable"] {
-            members.remove(member);
-        }
-    }
-    let depth = above["delegable"]["max_depth"].as_u64().unwrap_or(0);
-    if depth > 1 {
-        child["delegable"] = json!({"max_depth": depth - 1});
-    }
-    child["grant_id"] = json!(GrantId::new(context.now(), context.random()));
-    child["grantee"] = json!(grantee.did());
-    child["issued_at"] = json!(issued_below(context, above));
-    child["parent"] = json!(Hash::of_canonical(above).map_err(|e| Failed::Skipped(e.to_string()))?);
-    Ok(child)
-}
-
-/// A grant that children are made from, or that none may be made from.
-async fn issued(context: &Context<'_>, grantee: &Signer, delegable: bool) -> Result<Value, Failed> {
-    let mut draft = context.draft(grantee, "a", 2);
-    parent(&mut draft);
-    if !delegable {
-        draft.as_object_mut().map(|members| members.remove("delegable"));
-    }
-    Ok(context.owner(json!({"do": "grant", "draft": draft})).await?["grant"].clone())
-}
-
-/// Every condition on a child, at its exchange.
-pub(in super::super) async fn children(context: &Context<'_>) -> Result<(), Failed> {
-    children_by(context, Way::Endpoint).await
-}
-
-async fn children_by(context: &Context<'_>, way: Way) -> Result<(), Failed> {
-    let manifest = context.get("/.well-known/oap-memory.json").await?;
-    let mut model = model(&manifest)?;
-    let (above, alone) = (context.stranger(), context.stranger());
-    let (delegable, barren) = (issued(context, &above, true).await?, issued(context, &alone, false).await?);
-    model.granted(&delegable);
-    model.granted(&barren);
-    let limits = Limits { begins: context.now(), max_items: 0, max_days: 0 };
-    for granting in Granting::ALL.iter().copied() {
-        let Some(cases) = grants::violations(granting).of_child() else { continue };
-        let decides = cases.decides();
-        for Case { what, holds, change } in cases {
-            let (grant, delegator) = match granting {
-                Granting::ChildNotDelegable => (&barren, &alone),
-                _ => (&delegable, &above),
-            };
-            let grantee = context.stranger();
-            let mut made = child(context, grant, &grantee)?;
-            change(&mut made, &limits);
-            sign_document(&mut made, delegator).map_err(|e| Failed::Skipped(e.to_string()))?;
-            let _ = model.delegates(&made, context.now());
-            let reply = way.hand_in(context, &grantee, &made, std::slice::from_ref(grant)).await?;
-            let must = if holds { 200 } else { 400 };
-            expect(reply.status == must, || {
-                format!("{way:?}: a child: {granting}: {what}: status {}, must be {must}", reply.status)
-            })?;
-            if holds == decides {
-                context.note_at(&Condition::Granting(granting), way.door());
-            }
-        }
-    }
-    forged(context, way, &above, &delegable).await?;
-    renamed(context, way, &above, &delegable).await?;
-    context.decided(&model);
-    Ok(())
-}
-
 /// A child that is handed in with other grants than the one above it.
 async fn unchained(
     context: &Context<'_>,
@@ -301,78 +230,6 @@ async fn unchained(
     Ok(())
 }
 
-/// A signature over a document, under any header.
-fn seal_under(document: &mut Value, header: &Value, by: &Signer) -> Result<(), Failed> {
-    document.as_object_mut().map(|members| members.remove("signature"));
-    let bytes = strict::canonical(&document).map_err(|e| Failed::Skipped(e.to_string()))?;
-    let header = part(header);
-    let signature = by.sign(format!("{header}.{}", URL_SAFE_NO_PAD.encode(bytes)).as_bytes());
-    document["signature"] = json!(format!("{header}..{signature}"));
-    Ok(())
-}
-
-/// A child that is handed in under the id of another one of the same parent: the same content is that one, another is refused.
-async fn renamed(context: &Context<'_>, way: Way, delegator: &Signer, above: &Value) -> Result<(), Failed> {
-    let grantee = context.stranger();
-    let mut made = child(context, above, &grantee)?;
-    for (purpose, statuses) in [(PURPOSE, &[200][..]), (PURPOSE, &[200]), ("another", &[400, 409])] {
-        made["purpose"] = json!(purpose);
-        sign_document(&mut made, delegator).map_err(|e| Failed::Skipped(e.to_string()))?;
-        let reply = way.hand_in(context, &grantee, &made, std::slice::from_ref(above)).await?;
-        expect(statuses.contains(&reply.status), || {
-            format!(
-                "{way:?}: a child under the id of one that was taken in, purpose {purpose:?}: status {}, must be one of {statuses:?}",
-                reply.status
-            )
-        })?;
-    }
-    Ok(())
-}
-
-/// A child that its delegator did not sign, or under a header that says something else.
-async fn forged(context: &Context<'_>, way: Way, delegator: &Signer, above: &Value) -> Result<(), Failed> {
-    let kid = delegator.kid().to_string();
-    for (what, header, is_good) in [
-        ("nothing wrong", json!({"alg": "EdDSA", "kid": kid}), true),
-        ("alg none", json!({"alg": "none", "kid": kid}), false),
-        ("alg ES256", json!({"alg": "ES256", "kid": kid}), false),
-        ("no kid", json!({"alg": "EdDSA"}), false),
-        (
-            "the principal's kid",
-            json!({"alg": "EdDSA", "kid": UnverifiedSignature::of(above).map(|s| s.kid().to_string()).unwrap_or_default()}),
-            false,
-        ),
-        (
-            "crit",
-            json!({"alg": "EdDSA", "kid": kid, "crit": ["example.org/x"], "example.org/x": true}),
-            false,
-        ),
-        ("b64", json!({"alg": "EdDSA", "kid": kid, "b64": false, "crit": ["b64"]}), false),
-        ("jku", json!({"alg": "EdDSA", "kid": kid, "jku": "https://somebody.example/keys"}), false),
-        ("x5u", json!({"alg": "EdDSA", "kid": kid, "x5u": "https://somebody.example/key"}), false),
-        ("x5c", json!({"alg": "EdDSA", "kid": kid, "x5c": ["AAAA"]}), false),
-    ] {
-        let grantee = context.stranger();
-        let mut made = child(context, above, &grantee)?;
-        seal_under(&mut made, &header, delegator)?;
-        let reply = way.hand_in(context, &grantee, &made, std::slice::from_ref(above)).await?;
-        let statuses: &[u16] = if is_good { &[200] } else { &[400, 401] };
-        expect(statuses.contains(&reply.status), || {
-            format!(
-                "{way:?}: a child whose signature's header is another, {what}: status {}, must be one of {statuses:?}",
-                reply.status
-            )
-        })?;
-    }
-    let grantee = context.stranger();
-    let mut made = child(context, above, &grantee)?;
-    sign_document(&mut made, &grantee).map_err(|e| Failed::Skipped(e.to_string()))?;
-    let reply = way.hand_in(context, &grantee, &made, std::slice::from_ref(above)).await?;
-    expect([400, 401].contains(&reply.status), || {
-        format!("{way:?}: a child that its own grantee signed: status {}, must be 400 or 401", reply.status)
-    })
-}
-
 /// Every condition on countersignatures.
 pub(in super::super) async fn acknowledgements(context: &Context<'_>) -> Result<(), Failed> {
     let session = context.granted(&context.word(), 2).await?;
@@ -387,7 +244,7 @@ pub(in super::super) async fn acknowledgements(context: &Context<'_>) -> Result<
         for beside::Signed { what, statuses, change } in beside::of_ack(rule) {
             let mut other = body.clone();
             change(&mut other, &context.stranger(), &bytes);
-            let reply = context.post("/oap/memory/ack", &[], &other).await?;
+            let reply = context.post(ACK, &[], &other).await?;
             expect(statuses.contains(&reply.status), || {
                 format!(
                     "a countersignature: {rule}: {what}: status {}, must be one of {statuses:?}",
@@ -397,11 +254,51 @@ pub(in super::super) async fn acknowledgements(context: &Context<'_>) -> Result<
             context.note_at(&Condition::Ack(rule), "countersignature");
         }
     }
-    let reply = context.post("/oap/memory/ack", &[], &body).await?;
-    let signatures = reply.json()["receipt"]["signatures"].as_array().map_or(0, Vec::len);
+    let reply = context.post(ACK, &[], &body).await?;
+    let joint = reply.json()["receipt"].clone();
+    let signatures = joint["signatures"].as_array().map_or(0, Vec::len);
     expect(reply.status == 200 && signatures == 2, || {
         format!("a countersignature with nothing wrong: status {}, {signatures} signatures", reply.status)
-    })
+    })?;
+    jointly(context, &session, (&receipt, &body), &joint).await
+}
+
+/// A receipt of both: the same one, with the grantee's signature behind the principal's; the same again, also when the grant is over. It is
+/// the gateway's receipt with both signatures and with one, and with no other (protocol section 8, bytes 6.2).
+async fn jointly(
+    context: &Context<'_>,
+    session: &Session,
+    (receipt, body): (&Value, &Value),
+    joint: &Value,
+) -> Result<(), Failed> {
+    let unsigned = |receipt: &Value| {
+        let mut bare = receipt.clone();
+        bare.as_object_mut().map(|members| members.remove("signatures"));
+        bare
+    };
+    expect(unsigned(joint) == unsigned(receipt), || {
+        "a countersigned receipt is another than was countersigned".to_owned()
+    })?;
+    let first = joint["signatures"][0] == receipt["signatures"][0];
+    let second = ["by", "value"].iter().all(|name| joint["signatures"][1][name] == body["signature"][name]);
+    expect(first && second, || {
+        format!("a countersigned receipt has the signatures {}", joint["signatures"])
+    })?;
+    // Whoever has no such endpoint has 404 for its own receipt as well.
+    if context.post(VERIFY, &[], receipt).await?.status == 200 {
+        let status = context.post(VERIFY, &[], joint).await?.status;
+        expect(status == 200, || format!("{VERIFY}: a countersigned receipt: status {status}"))?;
+    }
+    for revoked in [false, true] {
+        if revoked {
+            context.owner(json!({"do": "revoke", "grant_id": session.grant["grant_id"]})).await?;
+        }
+        let reply = context.post(ACK, &[], body).await?;
+        expect(reply.status == 200 && reply.json()["receipt"] == *joint, || {
+            format!("a countersignature once more, the grant revoked: {revoked}: status {}", reply.status)
+        })?;
+    }
+    Ok(())
 }
 
 /// Whether a log has the receipts of a grantee and no others.

@@ -4,12 +4,15 @@
 //! The conditions are closed lists ([`rules`]); their violations are `match`es over them, of which no arm is empty ([`cases`]).
 
 mod asked;
+mod below;
 mod beside;
 mod cases;
+mod children;
 mod credentials;
 mod documents;
 mod doors;
 mod envelopes;
+mod forms;
 mod grants;
 mod in_force;
 mod jws;
@@ -22,6 +25,7 @@ mod scene;
 mod tokens;
 
 pub(super) use asked::{of_actions, of_queries, of_tools};
+pub(super) use children::{child, children, signed};
 pub(super) use credentials::{
     bearer_tokens, grant_proofs, of_devices, of_mcp, of_subscriptions, of_witnessed, proofs_of_possession,
     tokens as of_tokens,
@@ -30,7 +34,7 @@ pub(super) use doors::Family;
 pub(super) use envelopes::envelopes;
 pub(super) use in_force::{ending, under_grants};
 pub(super) use jws::read;
-pub(super) use made::{acknowledgements, children, drafts, log, of_documents, of_grant_actions};
+pub(super) use made::{acknowledgements, drafts, log, of_documents, of_grant_actions};
 pub(super) use owners::{deletion, receipts};
 pub use rules::Condition;
 pub(super) use rules::Door;

@@ -32,6 +32,17 @@ const BELOW_REVOKED: usize = 9;
 const REVOKED: usize = 10;
 /// Another grant of the grantee of the first one, alike.
 const OF_THE_SAME: usize = 11;
+/// A budget that two answers spend to the last, where the second shows again what the first did.
+const OF_TWO_ANSWERS: usize = 12;
+/// One that is too small for that, and large enough for an answer that shows nothing again.
+const OF_LESS: usize = 13;
+const OF_ONE_ANSWER: usize = 14;
+/// A grant without a budget, and one below it that has one.
+const WITHOUT_BUDGET: usize = 15;
+const BELOW_WITH_BUDGET: usize = 16;
+/// A grant with two purposes and embeddings, and one below it with one purpose and without them.
+const OF_MORE: usize = 17;
+const BELOW_OF_LESS: usize = 18;
 
 /// A world with a grant for each condition.
 pub(super) fn granting(mut world: World, profile: &str, end: Timestamp, max_items: u64) -> World {
@@ -60,6 +71,18 @@ pub(super) fn granting(mut world: World, profile: &str, end: Timestamp, max_item
         (Some(ABOVE_REVOKED), json!({})),
         (None, issued(json!({}))),
         (None, issued(json!({"operations": ["query", "export"], "purpose_codes": ["travel"]}))),
+        (None, issued(json!({"budget": {"epsilon": 0.021}}))),
+        (None, issued(json!({"budget": {"epsilon": 0.0205}}))),
+        (None, issued(json!({"budget": one}))),
+        (None, issued(json!({"delegable": {"max_depth": 1}}))),
+        (Some(WITHOUT_BUDGET), json!({"budget": one})),
+        (
+            None,
+            issued(json!({
+                "purpose_codes": ["travel", "diary"], "embedding_access": true, "delegable": {"max_depth": 1},
+            })),
+        ),
+        (Some(OF_MORE), json!({"purpose_codes": ["travel"], "embedding_access": false})),
     ];
     let grant = |(number, (parent, draft))| Grant {
         grantee: if number == OF_THE_SAME { PLAIN } else { number },
@@ -85,6 +108,11 @@ fn nulls() -> Value {
     json!({
         "max_results": null, "kinds": null, "labels_any": null, "min_confidence": null, "cursor": null, "purpose": null,
     })
+}
+
+/// One item, the same each time.
+fn newest() -> Value {
+    json!({"max_results": 1})
 }
 
 fn long(bytes: usize) -> String {
@@ -155,14 +183,20 @@ pub(super) fn violations(refusal: Refusal) -> Violation {
             return Violation::UnderGrant(steps, Ground::NotForExports);
         }
         Refusal::Embeddings => {
-            let steps =
-                one(ask(json!({"include_embeddings": false}))).and(ask(json!({"include_embeddings": true})));
+            let steps = one(ask(json!({"include_embeddings": false})))
+                .and(ask(json!({"include_embeddings": true})))
+                .and(Step::Ask(OF_MORE, json!({"include_embeddings": true})))
+                .and(Step::Ask(BELOW_OF_LESS, json!({"include_embeddings": true})));
             return Violation::UnderGrant(steps, Ground::NoEmbeddings);
         }
         Refusal::Purpose => one(ask(json!({"purpose": "travel"})))
             .and(ask(json!({"purpose": "surveys"})))
-            .and(Step::Ask(OTHER, json!({"purpose": "surveys"}))),
+            .and(Step::Ask(OTHER, json!({"purpose": "surveys"})))
+            .and(Step::Ask(OF_MORE, json!({"purpose": "diary"})))
+            .and(Step::Ask(BELOW_OF_LESS, json!({"purpose": "travel"})))
+            .and(Step::Ask(BELOW_OF_LESS, json!({"purpose": "diary"}))),
         Refusal::QueryShape => one(ask(json!({})))
+            .and(ask(json!({"query": " \t"})))
             .and(ask(json!([])))
             .and(ask(json!("tea")))
             .and(ask(json!({"query": 1})))
@@ -193,9 +227,10 @@ pub(super) fn violations(refusal: Refusal) -> Violation {
             .and(ask(json!({"labels_any": many(257)})))
             .and(ask(json!({"kinds": vec!["fact"; 256]})))
             .and(ask(json!({"kinds": vec!["fact"; 257]}))),
-        Refusal::LabelTooLong => {
-            one(ask(json!({"labels_any": [long(256)]}))).and(ask(json!({"labels_any": [long(257)]})))
-        }
+        Refusal::LabelTooLong => one(ask(json!({"labels_any": [long(256)]})))
+            .and(ask(json!({"labels_any": [long(257)]})))
+            .and(ask(json!({"labels_any": ["ö".repeat(128)]})))
+            .and(ask(json!({"labels_any": ["ö".repeat(129)]}))),
         Refusal::UnknownKind => {
             one(ask(json!({"kinds": ["fact"]}))).and(ask(json!({"kinds": ["fact", "rumour"]})))
         }
@@ -219,6 +254,7 @@ pub(super) fn violations(refusal: Refusal) -> Violation {
             .and(page(|query| query["request_id"] = json!("01J9V8B7H1ZK4D2A0M9R8F0KQX")))
             .and(page(|query| query["kinds"] = json!(["fact"])))
             .and(page(|query| query["query"] = json!("garden")))
+            .and(page(|query| query["query"] = json!(" ")))
             .and(page(|query| query["min_confidence"] = json!(0)))
             .and(page(|query| query["labels_any"] = json!(["x"])))
             .and(page(|query| query["purpose"] = json!("travel"))),
@@ -226,7 +262,8 @@ pub(super) fn violations(refusal: Refusal) -> Violation {
             one(ask(json!({"integrity": "full"}))).and(ask(json!({"integrity": "none"})))
         }
         Refusal::PurposeTooLong => one(Step::Ask(OTHER, json!({"purpose": long(64)})))
-            .and(Step::Ask(OTHER, json!({"purpose": long(65)}))),
+            .and(Step::Ask(OTHER, json!({"purpose": long(65)})))
+            .and(Step::Ask(OTHER, json!({"purpose": "ö".repeat(33)}))),
         Refusal::RequestId => one(ask(json!({"request_id": "01J9V8B7H1ZK4D2A0M9R8F0KQX"})))
             .and(ask(json!({"request_id": "01J9V8B7H1ZK4D2A0M9R8F0KQI"})))
             .and(ask(json!({"request_id": "01J9V8B7H1ZK4D2A0M9R8F0KQ"}))),
@@ -236,12 +273,31 @@ pub(super) fn violations(refusal: Refusal) -> Violation {
                 // Before it stands what is malformed, and what the grant does not give; behind it a cursor.
                 .and(Step::Ask(OF_ONE_QUERY, json!({"colour": 1})))
                 .and(Step::Ask(OF_ONE_QUERY, json!({"include_embeddings": true})))
-                .and(Step::Ask(OF_ONE_QUERY, json!({"cursor": "AAAA"})));
+                .and(Step::Ask(OF_ONE_QUERY, json!({"cursor": "AAAA"})))
+                // What is refused costs nothing.
+                .and(Step::Ask(OF_ONE_ANSWER, json!({"colour": 1})))
+                .and(Step::Ask(OF_ONE_ANSWER, json!({"include_embeddings": true})))
+                .and(Step::Ask(OF_ONE_ANSWER, json!({"cursor": "AAAA"})))
+                .and(Step::Ask(OF_ONE_ANSWER, json!({})))
+                .and(Step::Ask(OF_ONE_ANSWER, json!({})))
+                // A grant below one without a budget has its own.
+                .and(Step::Ask(WITHOUT_BUDGET, json!({})))
+                .and(Step::Ask(WITHOUT_BUDGET, json!({})))
+                .and(Step::Ask(BELOW_WITH_BUDGET, json!({})))
+                .and(Step::Ask(BELOW_WITH_BUDGET, json!({})))
+                .and(Step::Ask(WITHOUT_BUDGET, json!({})));
             return Violation::UnderGrant(steps, Ground::Queries);
         }
         Refusal::BudgetEpsilon => {
-            let steps =
-                one(Step::Ask(OF_LITTLE_EPSILON, json!({}))).and(Step::Ask(OF_LITTLE_EPSILON, json!({})));
+            let steps = one(Step::Ask(OF_LITTLE_EPSILON, json!({})))
+                .and(Step::Ask(OF_LITTLE_EPSILON, json!({})))
+                .and(Step::Ask(OF_TWO_ANSWERS, newest()))
+                .and(Step::Ask(OF_TWO_ANSWERS, newest()))
+                .and(Step::Ask(OF_TWO_ANSWERS, json!({"kinds": []})))
+                .and(Step::Ask(OF_LESS, newest()))
+                .and(Step::Ask(OF_LESS, newest()))
+                .and(Step::Ask(OF_LESS, json!({"kinds": []})))
+                .and(Step::Ask(OF_LESS, json!({"kinds": []})));
             return Violation::UnderGrant(steps, Ground::Epsilon);
         }
         Refusal::BudgetAbove => {

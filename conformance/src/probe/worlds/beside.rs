@@ -108,6 +108,14 @@ pub(super) async fn audit(
         Some(json!({"grantee": "did:web:somebody.example"})),
         since.map(|since| json!({"since": since})),
         item.map(|item| json!({"item_id": item})),
+        item.map(|item| json!({"item_id": item, "limit": 1})),
+        Some(json!({"grant_id": live.id(), "limit": 1})),
+        lived
+            .grants
+            .values()
+            .map(|other| other.id())
+            .find(|id| *id != live.id())
+            .map(|id| json!({"grant_id": id})),
     ];
     for asked in questions.into_iter().flatten() {
         log(lived, grant, &asked, findings).await?;

@@ -39,7 +39,7 @@ pub(in super::super) async fn at_bounds(context: &Context<'_>, manifest: &Value)
     as_deep_as_may_be(context, manifest).await
 }
 
-/// A grant that is passed on as far as it can be: each below it shows what it may, until the first one is taken back.
+/// A grant that is passed on as far as it can be: each below it shows what it may, until one in the middle is taken back, and then the first one.
 async fn as_deep_as_may_be(context: &Context<'_>, manifest: &Value) -> Result<(), Failed> {
     let setting = Setting::of(manifest, context.now());
     let world = World::deep(context.worlds()?.start, &setting);
@@ -47,10 +47,12 @@ async fn as_deep_as_may_be(context: &Context<'_>, manifest: &Value) -> Result<()
     canaries_of(&world, &mut canaries);
     let mut lived = Lived::fill(context, &world, manifest, &canaries).await?;
     let mut findings = Vec::new();
+    // Later than they begin, on a clock that stands.
+    context.advance(LEAST).await?;
     let done = async {
-        for taken_back in [false, true] {
-            if taken_back {
-                revoke(&mut lived, 0).await?;
+        for taken_back in [None, Some(3), Some(0)] {
+            if let Some(grant) = taken_back {
+                revoke(&mut lived, grant).await?;
             }
             for grant in 0..world.grants.len() {
                 ask(&mut lived, grant, &json!({"integrity": "chain"}), &mut findings).await?;
