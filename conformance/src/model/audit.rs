@@ -80,7 +80,7 @@ impl Model {
         if reader != Reader::Nobody {
             let receipts = spent.receipts.iter().filter(|receipt| expected.admits(receipt));
             let named = |receipt: &Value| {
-                receipt["receipt_id"].as_str().map(str::to_owned).zip(time(&receipt["timestamp"]))
+                receipt["receipt_id"].as_str().map(|id| (id.to_owned(), time(&receipt["timestamp"])))
             };
             expected.must = receipts.filter_map(named).collect();
             expected.unnamed = spent.unnamed.iter().filter(|one| expected.admits(one)).cloned().collect();

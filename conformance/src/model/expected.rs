@@ -143,8 +143,8 @@ pub struct ExpectedAudit {
     pub item: Option<String>,
     /// From when on.
     pub since: Option<Timestamp>,
-    /// Receipts that must be in it, by their ids, with their times: unless it is full, and then those that are newer than its last.
-    pub must: BTreeMap<String, Timestamp>,
+    /// Receipts that must be in it, by their ids, with their times where they are known: unless it is full, and then those that are newer than its last.
+    pub must: BTreeMap<String, Option<Timestamp>>,
     /// Receipts that must be in it, each by its action, its `output_hash` and, where they are known, its tags; unless it is full.
     pub unnamed: Vec<Value>,
     /// Ids of grants that may be named; `None`: any.

@@ -202,7 +202,7 @@ impl ExpectedAudit {
         let last = receipts.last().and_then(|receipt| time(&receipt["timestamp"]));
         let is_full = receipts.len() >= self.most;
         for (id, at) in self.must.iter().filter(|(id, _)| !listed.contains(id.as_str())) {
-            if !is_full || (self.newest_first && last.is_some_and(|last| *at > last)) {
+            if !is_full || (self.newest_first && at.zip(last).is_some_and(|(at, last)| at > last)) {
                 found.add("/receipts", format!("lacks {id}"));
             }
         }
