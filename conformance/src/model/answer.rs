@@ -163,7 +163,9 @@ impl Model {
         } else {
             let found = search::find(&query.text, admitted, !self.embeddings.is_empty());
             self.note_words(query, admitted, &found);
-            candidates.find(&found)
+            // Ranked over the view, which is what was disclosed from then on.
+            let shrunk = walk.is_some_and(|walk| !walk.full && spent.is_full(chain));
+            Candidates { moved: moved || shrunk, ..candidates }.find(&found)
         };
         page.rules.iter().for_each(|rule| note(*rule));
         if page.ties {

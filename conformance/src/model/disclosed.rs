@@ -44,6 +44,8 @@ pub(super) struct Walk {
     pub shown: BTreeSet<String>,
     /// What the view was at the first page.
     pub view: Hash,
+    /// Whether `max_items` of a grant of the chain was reached before it. Where it is reached on the way, the view is another one (protocol section 0).
+    pub full: bool,
 }
 
 impl Disclosed {
@@ -52,6 +54,7 @@ impl Disclosed {
         let chain = model.chain(grant_id);
         let items = answer["items"].as_array().map(Vec::as_slice).unwrap_or_default();
         let Some(grant) = chain.first() else { return };
+        let full = self.is_full(&chain);
         self.note(&chain, items);
         if answer["receipt"]["receipt_id"].is_string() {
             self.receipts.push(answer["receipt"].clone());
@@ -69,9 +72,15 @@ impl Disclosed {
                 last: (captured.unwrap_or(Timestamp::from_millis(0)), id(last).unwrap_or_default()),
                 shown: before.iter().flat_map(|walk| walk.shown.clone()).chain(shown).collect(),
                 view: before.map_or_else(|| model.fingerprint(&chain, at), |walk| walk.view),
+                full: before.map_or(full, |walk| walk.full),
             };
             self.cursors.insert(cursor.to_owned(), walk);
         }
+    }
+
+    /// Whether `max_items` of a grant of a chain is reached: only what was disclosed comes back.
+    pub(super) fn is_full(&self, chain: &[&Grant]) -> bool {
+        chain.iter().any(|grant| self.under(grant).len() >= grant.max_items)
     }
 
     /// Notes the receipt that the exchange of a grant named.

@@ -3,6 +3,7 @@
 use super::context::INVOKE;
 use super::declared::{Declared, Place};
 use super::wire::{Reply, Request};
+use oap_identity::RequestId;
 
 /// What documents are written in.
 const JSON: [&str; 2] = ["application/oap+json", "application/json"];
@@ -113,7 +114,7 @@ fn refusal(request: &Request, reply: &Reply) -> Vec<String> {
     }
     let named = request.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("oap-request-id"));
     // A name of another form is replaced.
-    let is_name = |name: &str| name.len() == 26 && name.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    let is_name = |name: &str| name.parse::<RequestId>().is_ok();
     if named.is_some_and(|(_, name)| is_name(name) && body["request_id"] != name.as_str()) {
         wrong.push("request_id is not that of OAP-Request-Id".to_owned());
     }
@@ -172,11 +173,12 @@ mod tests {
         let kept = [kept[0], kept[1], GOOD[2]];
         let missing = r#"{"error":"not_found","message":"","request_id":"x"}"#;
         assert_eq!(of(&published, &reply(404, &kept, missing)), 1);
-        let named = Request { headers: vec![("OAP-Request-Id".to_owned(), "y".to_owned())], ..ask.clone() };
-        assert_eq!(
-            of(&named, &reply(404, &GOOD, r#"{"error":"not_found","message":"","request_id":"x"}"#)),
-            1
-        );
+        for (name, lacks) in [("01J9V8B7H1ZK4D2A0M9R8F0KQX", 1), ("01J9V8B7H1ZK4D2A0M9R8F0KQU", 0), ("y", 0)]
+        {
+            let named =
+                Request { headers: vec![("OAP-Request-Id".to_owned(), name.to_owned())], ..ask.clone() };
+            assert_eq!(of(&named, &reply(404, &GOOD, missing)), lacks, "{name}");
+        }
         let events = Request { path: "/oap/memory/subscribe/sub_1/events".to_owned(), ..ask.clone() };
         assert_eq!(of(&events, &reply(200, &GOOD, "")), 1);
         let export = Request { path: "/oap/memory/export".to_owned(), ..ask };

@@ -146,9 +146,6 @@ closed! {
         ChildShape = "a child that lacks a member, or has one of another form",
         ChildParent = "a child whose parent is not the grant above",
         ChildIssued = "a child that was issued later than now",
-        ChildSignature = "a child that is not signed by whom the grant above names",
-        ChildName = "a child under the id of another one of the same grant",
-        ChildNumber = "a child when 100 were made from the first grant",
     }
 }
 

@@ -6,7 +6,7 @@ use super::forms;
 use super::grants::{self, Limits, Violation, parent};
 use super::jws::part;
 use super::made::{Way, model};
-use super::rules::Condition;
+use super::rules::{ChildRule, Condition};
 use crate::model::Model;
 use crate::model::rule::Granting;
 use crate::probe::Failed;
@@ -103,21 +103,17 @@ pub(super) async fn children_by(context: &Context<'_>, way: Way) -> Result<(), F
                 misshapen(context, way).await?;
                 note();
             }
-            Violation::Signatures => {
-                forged(context, way, &above, &delegable).await?;
-                note();
-            }
-            Violation::Names => {
-                renamed(context, way, &above, &delegable).await?;
-                note();
-            }
-            // Sixty exchanges of one grant a minute are enough of a gateway whose clock goes by itself, and memory.grant is the same to it.
-            Violation::Number if way == Way::Action || !context.sets_clock() => {}
-            Violation::Number => {
-                too_many(context, way).await?;
-                note();
-            }
         }
+    }
+    for rule in ChildRule::ALL.iter().copied() {
+        match rule {
+            ChildRule::Signature => forged(context, way, &above, &delegable).await?,
+            ChildRule::Name => renamed(context, way, &above, &delegable).await?,
+            // Sixty exchanges of one grant a minute are enough of a gateway whose clock goes by itself, and memory.grant is the same to it.
+            ChildRule::Number if way == Way::Action || !context.sets_clock() => continue,
+            ChildRule::Number => too_many(context, way).await?,
+        }
+        context.note_at(&Condition::Child(rule), way.door());
     }
     below::otherwise(context, way).await?;
     below::further(context, way).await?;

@@ -56,19 +56,13 @@ pub(super) enum Violation {
     Both(Cases<Change>, Cases<Change>),
     /// Children of which each member has each form in turn.
     Forms,
-    /// Children under every signature that is not their delegator's.
-    Signatures,
-    /// Two children under one id.
-    Names,
-    /// As many children as may be, and more.
-    Number,
 }
 
 impl Violation {
     pub(super) fn at_issue(self) -> Option<Cases<Change>> {
         match self {
             Self::AtIssue(cases) | Self::Both(cases, _) => Some(cases),
-            Self::OfChild(_) | Self::Forms | Self::Signatures | Self::Names | Self::Number => None,
+            Self::OfChild(_) | Self::Forms => None,
         }
     }
 }
@@ -319,9 +313,6 @@ pub(super) fn violations(granting: Granting) -> Violation {
             (c["not_before"], c["issued_at"]) = (c["issued_at"].take(), json!(later));
         })),
         Granting::ChildShape => Violation::Forms,
-        Granting::ChildSignature => Violation::Signatures,
-        Granting::ChildName => Violation::Names,
-        Granting::ChildNumber => Violation::Number,
         Granting::ChildParent => Violation::OfChild(broken("a hash of nothing", |c, _| {
             c["parent"] = json!(format!("sha256:{}", "0".repeat(64)))
         })),

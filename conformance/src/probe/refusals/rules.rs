@@ -108,6 +108,15 @@ closed! {
 }
 
 closed! {
+    /// A condition on a child that is none of its members' (protocol section 5.2).
+    ChildRule {
+        Signature = "a child that is not signed by whom the grant above names",
+        Name = "a child under the id of another one of the same grant",
+        Number = "a child when 100 were made from the first grant",
+    }
+}
+
+closed! {
     /// A condition on a countersignature (protocol section 8).
     AckRule {
         Shape = "receipt_id and signature, and nothing else",
@@ -190,6 +199,8 @@ pub enum Condition {
     Document(DocumentRule),
     /// On a grant that is issued, or that is made from another.
     Granting(Granting),
+    /// On a grant that is made from another, its members aside.
+    Child(ChildRule),
     /// On a query, its cursor, an export.
     Refusal(Refusal),
     /// On a countersignature.
@@ -214,6 +225,7 @@ impl Condition {
         all.extend(GrantProofRule::ALL.iter().copied().map(Self::GrantProof));
         all.extend(DocumentRule::ALL.iter().copied().map(Self::Document));
         all.extend(Granting::ALL.iter().copied().map(Self::Granting));
+        all.extend(ChildRule::ALL.iter().copied().map(Self::Child));
         // Nobody gets a token for a grant that is not known or has not begun: nothing can be asked under one.
         let asked = |refusal: &Refusal| !matches!(refusal, Refusal::UnknownGrant | Refusal::Draft);
         all.extend(Refusal::ALL.iter().copied().filter(asked).map(Self::Refusal));
@@ -236,6 +248,7 @@ impl fmt::Display for Condition {
             Self::GrantProof(rule) => write!(f, "grantee's proof: {rule}"),
             Self::Document(rule) => write!(f, "grant: {rule}"),
             Self::Granting(rule) => write!(f, "granting: {rule}"),
+            Self::Child(rule) => write!(f, "granting: {rule}"),
             Self::Refusal(rule) => write!(f, "query: {rule}"),
             Self::Ack(rule) => write!(f, "countersignature: {rule}"),
             Self::Log(rule) => write!(f, "log: {rule}"),
