@@ -209,10 +209,7 @@ fn the_order_that_the_audit_shows_is_known_and_no_more() {
             (&mut granters, &mut grantees, A)
         };
         let link = if count == 0 {
-            from.countersign(&receipt, &signer(by), now)
-                .unwrap()
-                .verify(&receipt, &document(by), now)
-                .unwrap()
+            from.countersign(&receipt, &signer(by), now).unwrap().verify(&receipt, &document(by)).unwrap()
         } else {
             from.sign_next(&signer(by), now).unwrap().verify(&document(by), now).unwrap()
         };

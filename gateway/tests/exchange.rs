@@ -270,6 +270,8 @@ async fn grants_that_are_not_issued() {
     refused("trust level", json!({"trust_level": 5})).await;
     refused("purpose", json!({"purpose": " "})).await;
     refused("operations", json!({"operations": []})).await;
+    refused("budget", json!({"budget": {}})).await;
+    refused("budget", json!({"budget": {"queries": null}})).await;
     refused("colour", json!({"filter": {"colour": "red"}})).await;
     refused("colour", json!({"colour": "red"})).await;
     refused("captured_before", json!({"filter": {"captured_after": at(2), "captured_before": at(1)}})).await;
@@ -428,6 +430,36 @@ async fn what_never_leaves() {
     let mut work = world.draft(&agent(2));
     work["scope"] = json!("work");
     assert_eq!(texts(&world.ask(&agent(2), &work, &json!({})).await), ["other scope"]);
+}
+
+/// A verifier refuses an answer with an item from the future, and all that stands beside it.
+#[tokio::test]
+async fn what_became_known_in_the_future_is_not_written() {
+    let world = World::new().await;
+    let at = |millis| {
+        let mut item = note("tea", &[]);
+        item["provenance"] = json!({"captured_at": world.now().plus(Duration::from_millis(millis))});
+        item
+    };
+    let (last, late) = (at(300_000), at(300_001));
+    let refused = |answer: Answer| {
+        let message = answer.refused(400, "invalid_input")["message"].as_str().unwrap().to_owned();
+        assert!(message.contains("provenance.captured_at"), "{message}");
+    };
+    refused(world.owner("POST", "/oap/owner/items", Some(&json!({"items": [last, late]}))).await);
+    let id = &world.capture(&[last]).await[0];
+    let path = format!("/oap/owner/items/{id}/correct");
+    let correct = json!({"item": {"provenance": late["provenance"]}});
+    refused(world.owner("POST", &path, Some(&correct)).await);
+    // It keeps its own time, whatever the clock says by then.
+    world.clock.set(world.now().minus(Duration::from_secs(600)));
+    world.owner("POST", "/oap/owner/clock/accept", None).await.ok();
+    world.owner("POST", &path, Some(&json!({"item": {"content": {"text": "coffee"}}}))).await.ok();
+    let relabelled = json!({"labels": ["late"]});
+    world.owner("POST", &format!("/oap/owner/items/{id}/relabel"), Some(&relabelled)).await.ok();
+    refused(world.owner("POST", &path, Some(&correct)).await);
+    world.clock.advance(Duration::from_millis(600_001));
+    world.owner("POST", &path, Some(&correct)).await.ok();
 }
 
 #[tokio::test]

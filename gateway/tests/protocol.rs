@@ -167,6 +167,15 @@ async fn the_free_read_action_is_for_anyone_and_receipted() {
     }
     let other = world.raw("GET", "/oap/audit?principal_did=did:plc:other", &[], None).await.ok();
     assert_eq!(other["receipts"], json!([]));
+
+    // A limit counts what was asked for, however many came later.
+    let mut another = describe(&world);
+    another["principal_did"] = json!("did:plc:another");
+    invoke(&world, &another).await.ok();
+    let path = "/oap/audit?principal_did=did:plc:test_principal";
+    let all = world.raw("GET", path, &[], None).await.ok();
+    let last = world.raw("GET", &format!("{path}&limit=1"), &[], None).await.ok();
+    assert_eq!(last["receipts"], json!([all["receipts"][1]]));
 }
 
 #[tokio::test]

@@ -14,6 +14,7 @@ use oap_gateway::service::Deletions;
 use oap_identity::random::Seeded;
 use oap_identity::{Signer, Timestamp};
 use oap_manifest::path;
+use oap_memory::Receipt;
 use serde_json::json;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
@@ -102,6 +103,40 @@ async fn a_grantee_is_proved_by_the_keys_of_its_log() {
     world.clock.advance(Duration::from_secs(60));
     world.token(&new, &grant).await;
     world.chains_hold().await;
+}
+
+/// Whoever verifies a receipt asks for a key that was in force when it was made. The attack: a compromised key signs what is older than that.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_receipt_is_countersigned_by_a_key_of_its_time() {
+    let world = World::with(1, Config { allow_local_dids: true, ..Config::default() }).await;
+    world.capture(&[note("Tea at four", &["tea"])]).await;
+    let (first, second) = (logs::signer(11), logs::signer(12));
+    let mut grantee = Principal::new(&[("key-1", &first)]).await;
+    let (old, new) = (grantee.signer("key-1", 11), grantee.signer("key-2", 12));
+    let grant = world.issue(&world.draft(&old)).await;
+    let token = world.token(&old, &grant).await;
+    let mut receipts: Vec<Receipt> = Vec::new();
+    for query in ["tea", "coffee"] {
+        let answer = world.query(&old, &token, &json!({"query": query})).await.ok();
+        receipts.push(serde_json::from_value(answer["receipt"].clone()).unwrap());
+    }
+    let countersigned = async |signer: &Signer, receipt: &Receipt| {
+        let value = signer.sign(&receipt.signed_bytes().unwrap());
+        let signature = json!({"by": signer.kid(), "alg": "EdDSA", "value": value});
+        let body = json!({"receipt_id": receipt.receipt_id, "signature": signature});
+        world.raw("POST", "/oap/memory/ack", &[], Some(&body)).await
+    };
+    world.clock.advance(Duration::from_secs(2 * 3600));
+    grantee.update(BY_NOW + 1, &[("key-1", &first), ("key-2", &second)]);
+    countersigned(&new, &receipts[0]).await.refused(404, "not_found");
+    countersigned(&old, &receipts[0]).await.ok();
+
+    world.clock.advance(Duration::from_secs(2 * 3600));
+    let mut state = logs::state(grantee.made.did.as_str(), &[("key-1", &first), ("key-2", &second)]);
+    state["verificationMethod"][0]["revoked"] = json!(hours(BY_NOW + 2));
+    grantee.made.push(BY_NOW + 3, &json!({}), state, &[&author()]);
+    grantee.show(&grantee.made.clone());
+    countersigned(&old, &receipts[1]).await.refused(404, "not_found");
 }
 
 const LOG: &str = "/.well-known/did.jsonl";

@@ -156,7 +156,7 @@ pub enum LimitError {
     #[error("delegable.max_depth: must be from 1 to {MAX_DEPTH}")]
     Depth,
     /// A budget that is none.
-    #[error("budget: queries and epsilon must be positive")]
+    #[error("budget: needs queries or epsilon, each positive; leave it out where nothing is limited")]
     Budget,
     /// A root grant with a parent.
     #[error("parent: belongs to a delegated grant alone")]
@@ -238,7 +238,9 @@ impl Limits {
             return Err(LimitError::Depth);
         }
         let none = |b: &crate::grant::Budget| {
-            b.queries == Some(0) || b.epsilon.is_some_and(|e| e.is_nan() || e <= 0.0)
+            *b == crate::grant::Budget::default()
+                || b.queries == Some(0)
+                || b.epsilon.is_some_and(|e| e.is_nan() || e <= 0.0)
         };
         if grant.budget.as_ref().is_some_and(none) {
             return Err(LimitError::Budget);

@@ -96,7 +96,7 @@ def ack(house: House, body: Any) -> dict[str, Any]:
     if receipt is None or receipt["agent_did"] != agent or agent == house.did:
         refuse("not_found", "no such receipt")
     try:
-        x = house.documents.key(signature["by"], read_time(receipt["timestamp"]))
+        x = house.documents.key(signature["by"], read_time(receipt["timestamp"]), voids=True)
     except Invalid:
         x = ""
     if signature["alg"] != "EdDSA" or not verify(x, receipt_bytes(receipt), signature["value"]):

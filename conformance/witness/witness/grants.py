@@ -70,6 +70,7 @@ def _check_small(grant: dict[str, Any]) -> None:
     if "budget" in grant:
         budget = grant["budget"]
         need(isinstance(budget, dict) and not set(budget) - {"queries", "epsilon"}, "budget", "queries, epsilon")
+        need(bool(budget), "budget", "queries or epsilon")
         need(is_number(budget.get("queries", 1), 1, 2**53, True), "budget.queries", "positive")
         need(is_number(budget.get("epsilon", 1), 0, 1e300) and budget.get("epsilon", 1) > 0, "budget.epsilon", "positive")
     if "status" in grant:

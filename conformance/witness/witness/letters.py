@@ -166,7 +166,7 @@ def _countersigned(house: House, who: str, body: dict[str, Any]) -> Outcome:
         return _refused(why)
     signature = body["signature"]
     try:
-        x = house.documents.key(str(signature.get("by")), house.clock.now())
+        x = house.documents.key(str(signature.get("by")), read_time(receipt["timestamp"]), voids=True)
     except Invalid:
         return _refused("unknown")
     is_of = set(signature) == {"by", "alg", "value"} and signature["by"].partition("#")[0] == who

@@ -130,16 +130,12 @@ impl Countersignature {
         Ok(Self { receipt: receipt.receipt_id, receipt_hash: Hash::of(&bytes), signature })
     }
 
-    /// Checks it against the receipt that it names, with the document of the grantee whom the receipt names.
+    /// Checks it against the receipt that it names, with the document of the grantee whom the receipt names: by a key that was in force at the
+    /// receipt's time, which is what whoever verifies the receipt asks, and that is not marked compromised, since whenever.
     ///
     /// # Errors
     /// [`AckError`].
-    pub fn verify(
-        &self,
-        receipt: &Receipt,
-        grantee: &DidDocument,
-        now: Timestamp,
-    ) -> Result<VerifiedLink, AckError> {
+    pub fn verify(&self, receipt: &Receipt, grantee: &DidDocument) -> Result<VerifiedLink, AckError> {
         let bytes = receipt.signed_bytes()?;
         let is_theirs = receipt.agent_did == grantee.id().as_str();
         if !is_theirs || receipt.receipt_id != self.receipt || Hash::of(&bytes) != self.receipt_hash {
@@ -148,7 +144,7 @@ impl Countersignature {
         if self.signature.by.did() != grantee.id() {
             return Err(AckError::OtherKey);
         }
-        let key = self.signature.verify(&bytes, grantee, now)?;
+        let key = self.signature.verify(&bytes, grantee, receipt.timestamp)?;
         if let Some(at) = key.revoked_at() {
             return Err(SignedError::Revoked(at).into());
         }

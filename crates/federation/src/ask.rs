@@ -332,6 +332,7 @@ mod tests {
         assert!(Ask { purpose_codes: vec!["Not a code".to_owned()], ..ask() }.check().is_err());
         assert!(Ask { redaction_profile: Some("a\u{1b}".to_owned()), ..ask() }.check().is_err());
         assert!(Ask { budget: Some(Budget { queries: Some(0), epsilon: None }), ..ask() }.check().is_err());
+        assert!(Ask { budget: Some(Budget::default()), ..ask() }.check().is_err());
         let labels = Some(vec!["x".to_owned(); 10_000]);
         assert!(Ask { filter: Filter { labels_any: labels, ..Filter::default() }, ..ask() }.check().is_err());
     }

@@ -211,6 +211,9 @@ pub enum MemberError {
     /// A time of another day.
     #[error("must be within five minutes of the gateway's time")]
     Skew,
+    /// A time that has not come.
+    #[error("is in the future by the gateway's clock; is that right? (oap-memory clock)")]
+    Future,
     /// A peer that could not be read, or is not believed.
     #[error("nothing is pinned: {0}")]
     NotPeer(Box<crate::error::PeerError>),

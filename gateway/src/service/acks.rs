@@ -42,7 +42,7 @@ pub(crate) fn sound(
     let verified = match content {
         Content::Countersignature(signed) => {
             let receipt = Audit(gateway).receipt(signed.receipt).ok()?;
-            signed.verify(&receipt, sender, now)
+            signed.verify(&receipt, sender)
         }
         Content::Acknowledgement(acknowledgement) => acknowledgement.verify(sender, now),
         _ => return None,

@@ -201,8 +201,8 @@ impl<'a> Audit<'a> {
         Ok(None)
     }
 
-    /// What anybody sees: of the end of the anonymous chain the receipts of calls that claimed a principal, oldest first;
-    /// without one, all.
+    /// What anybody sees: of the last [`MAX_PUBLIC`] receipts of the anonymous chain those of calls that claimed a principal, or all
+    /// without one; the newest of them, oldest first.
     ///
     /// # Errors
     /// [`Error::Store`], [`Error::Corrupt`].
@@ -211,7 +211,7 @@ impl<'a> Audit<'a> {
         let chain = CHAINS.get(&self.0.store, &ANONYMOUS.to_owned())?.ok_or(Error::NotFound)?;
         let claimed = query.principal_did.as_ref().map(|did| self.pseudonym(did));
         let mut found = Vec::new();
-        for receipt in self.newest(&chain, None).take(MAX_PUBLIC.min(query.limit())) {
+        for receipt in self.newest(&chain, None).take(MAX_PUBLIC) {
             let receipt = receipt?;
             let fits = match &claimed {
                 None => true,
@@ -221,6 +221,9 @@ impl<'a> Audit<'a> {
             };
             if fits && query.since.is_none_or(|since| receipt.timestamp >= since) {
                 found.push(receipt);
+            }
+            if found.len() == query.limit() {
+                break;
             }
         }
         found.reverse();
@@ -256,7 +259,8 @@ impl<'a> Audit<'a> {
     }
 
     /// Adds a grantee's signature to a receipt that names it: a joint receipt (RFC 0010 A.7.1). The receipt's hash
-    /// does not cover signatures, so the chain stays as it is.
+    /// does not cover signatures, so the chain stays as it is. The key is one that was in force at the receipt's time, for
+    /// that is what a verifier asks.
     ///
     /// # Errors
     /// [`Error::NotFound`] for an unknown receipt, another's, or a signature that does not verify: the same answer.
@@ -266,8 +270,12 @@ impl<'a> Audit<'a> {
             return Err(Error::NotFound);
         }
         let grantee = self.0.document(signature.by.did()).await.map_err(|_| Error::NotFound)?;
-        let verified = signature.verify(&receipt.signed_bytes()?, &grantee, self.0.clock.now());
-        verified.map_err(|_| Error::NotFound)?;
+        let bytes = receipt.signed_bytes()?;
+        let key = signature.verify(&bytes, &grantee, receipt.timestamp).map_err(|_| Error::NotFound)?;
+        // A date is a signer's own word: whoever has a compromised key would sign what is older than that.
+        if key.revoked_at().is_some() {
+            return Err(Error::NotFound);
+        }
         let stored = self
             .0
             .commit(move |w| {

@@ -23,6 +23,7 @@ use crate::state::policy::Admitted;
 use crate::state::schema::{HEADS, LINKS, VERSIONS};
 use oap_agents::level::{disown, owners_own};
 use oap_agents::quarantine::{self, is_quarantined};
+use oap_identity::time::MAX_SKEW;
 use oap_identity::{Did, ItemId, ReceiptId, Timestamp};
 use oap_memory::chain::{Event, Link};
 use oap_memory::commitment::Committed;
@@ -112,7 +113,7 @@ impl Items<'_> {
         let is_owners = *record.author == self.0.principal;
         let bodies = items.iter().map(|item| {
             let own = if is_owners { owners_own(item) } else { Cow::Borrowed(item) };
-            self.parse_item(&own, now)
+            self.parse_new(&own, now)
         });
         let bodies = Arc::new(bodies.collect::<Result<Vec<_>, _>>()?);
         let once = || self.capture_once(&acting, bodies.clone(), record.clone(), admitted.clone());
@@ -224,7 +225,11 @@ impl Items<'_> {
         changes: &Value,
     ) -> Result<Body, Error> {
         let merged = merge(said, changes)?;
-        let body = self.parse_item(&merged, self.0.clock.now())?;
+        let now = self.0.clock.now();
+        let body = self.parse_item(&merged, now)?;
+        if body.captured_at != before.head.captured_at {
+            has_come(&body, now)?;
+        }
         if body.scope_id != *before.head.scope_id {
             return Err(Error::Member("scope_id", MemberError::OtherScope));
         }
@@ -366,6 +371,13 @@ impl Items<'_> {
         Ok(Body::parse(item, &defaults)?)
     }
 
+    /// What is said for the first time. A verifier refuses what became known in the future, and everything that is answered with it.
+    pub(crate) fn parse_new(self, item: &Value, now: Timestamp) -> Result<Body, Error> {
+        let body = self.parse_item(item, now)?;
+        has_come(&body, now)?;
+        Ok(body)
+    }
+
     /// What a version said, which stands whole in `said`.
     pub(crate) fn body_said(self, said: &Map<String, Value>, now: Timestamp) -> Result<Body, Error> {
         self.parse_item(&merge(said, &Value::Object(Map::new()))?, now)
@@ -381,6 +393,14 @@ pub(crate) struct InForce {
     last: Link,
     /// The receipt of its capture.
     capture: ReceiptId,
+}
+
+/// That an item became known by now, five minutes of skew aside.
+fn has_come(body: &Body, now: Timestamp) -> Result<(), Error> {
+    if body.captured_at > now.plus(MAX_SKEW) {
+        return Err(Error::Member("provenance.captured_at", MemberError::Future));
+    }
+    Ok(())
 }
 
 /// That an item can get another version.

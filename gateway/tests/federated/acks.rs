@@ -271,7 +271,7 @@ async fn nobody_is_talked_into_an_acknowledgement() {
     // A countersignature that the asker never made, forged by the giver for its own second link to stand on.
     let forged = Countersignature::sign(&receipt, &signer(&scene.asker)).unwrap();
     let now = scene.asker.world.now();
-    let verified = forged.verify(&receipt, &scene.asker.world.document(), now).unwrap();
+    let verified = forged.verify(&receipt, &scene.asker.world.document()).unwrap();
     chain.take(&verified, now);
     let second = chain.sign_next(&signer(&scene.giver), now).unwrap();
     let reply = letter(&scene.giver, &scene.asker, 1, Content::Acknowledgement(second.clone())).await;

@@ -174,6 +174,7 @@ impl Model {
         };
         let depth = &draft["delegable"]["max_depth"];
         let (queries, epsilon) = (&draft["budget"]["queries"], &draft["budget"]["epsilon"]);
+        let is_nothing = draft["budget"].is_object() && queries.is_null() && epsilon.is_null();
         let (after, before) = (time(&filter["captured_after"]), time(&filter["captured_before"]));
         [
             (max_items == 0, Granting::MaxItemsZero),
@@ -194,7 +195,10 @@ impl Model {
                 !depth.is_null() && !depth.as_u64().is_some_and(|n| (1..=MAX_DEPTH).contains(&n)),
                 Granting::Depth,
             ),
-            (queries == 0 || epsilon.as_f64().is_some_and(|epsilon| epsilon <= 0.0), Granting::Budget),
+            (
+                is_nothing || queries == 0 || epsilon.as_f64().is_some_and(|epsilon| epsilon <= 0.0),
+                Granting::Budget,
+            ),
             (unknown(draft, &|name| MEMBERS.contains(&name) || name == "status"), Granting::UnknownMember),
             (unknown(filter, &lists), Granting::UnknownFilterMember),
         ]

@@ -59,6 +59,8 @@ fn a_draft_that_breaks_one_condition_alone() {
         (json!({"delegable": {"max_depth": 5}}), None),
         (json!({"budget": {"queries": 0}}), Some(Granting::Budget)),
         (json!({"budget": {"epsilon": 0}}), Some(Granting::Budget)),
+        (json!({"budget": {}}), Some(Granting::Budget)),
+        (json!({"budget": null}), None),
     ] {
         let judged = model.issues(&with(draft(), &more), now);
         assert_eq!(judged.err(), expected.map(Rule::Granting), "{more}");
@@ -100,7 +102,7 @@ fn a_child_is_within_its_parent_member_by_member() {
         (json!({"bearer": true}), Some(Granting::ChildBearer)),
         (json!({"purpose_codes": ["a"]}), None),
         (json!({"purpose_codes": []}), Some(Granting::ChildPurposeCodes)),
-        (json!({"budget": {}}), Some(Granting::ChildBudget)),
+        (json!({"budget": {"epsilon": 1}}), Some(Granting::ChildBudget)),
         (json!({"budget": {"queries": 5, "epsilon": 1}}), None),
         (json!({"status": {"status_list": {"idx": 1, "uri": "x"}}}), Some(Granting::ChildStatus)),
         (filter(json!({"kinds": ["fact", "summary"]})), Some(Granting::ChildKinds)),

@@ -182,6 +182,7 @@ pub(super) fn violations(granting: Granting) -> Violation {
             broken("no queries", |d, _| d["budget"] = json!({"queries": 0}))
                 .broken("no epsilon", |d, _| d["budget"] = json!({"epsilon": 0}))
                 .broken("less than none", |d, _| d["budget"] = json!({"epsilon": -1}))
+                .broken("neither", |d, _| d["budget"] = json!({}))
                 .right("one query", |d, _| d["budget"] = json!({"queries": 1}))
                 .right("a little", |d, _| d["budget"] = json!({"epsilon": 0.01})),
             broken("no queries", |c, _| c["budget"]["queries"] = json!(0))

@@ -29,7 +29,7 @@ impl Chain {
             let link = if number == 1 {
                 let signature = json::from_value(document.clone())?;
                 let first = Countersignature { receipt: receipt.receipt_id, receipt_hash: hash, signature };
-                first.verify(receipt, by, receipt.timestamp)?
+                first.verify(receipt, by)?
             } else {
                 let statement = Acknowledgement { acknowledgement: document.clone() };
                 let at = statement.read()?.0.at;

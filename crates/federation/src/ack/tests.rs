@@ -48,7 +48,7 @@ fn conversation(links: usize) -> (Receipt, Chain, Chain) {
         return (receipt, theirs, mine);
     }
     let first = mine.countersign(&receipt, &grantee(), now()).unwrap();
-    let first = first.verify(&receipt, &document(&grantee()), now()).unwrap();
+    let first = first.verify(&receipt, &document(&grantee())).unwrap();
     assert_eq!(theirs.take(&first, now()), Taken::Next);
     for number in 2..=links {
         let (from, to, by) = if number % 2 == 0 {
@@ -111,7 +111,7 @@ fn links_follow_each_other() {
     assert_eq!(mine_at_two.take(&over_fork, later), Taken::DoesNotFollow);
     // A countersignature where there is one already, by another key of the same number.
     let first = Countersignature::sign(&receipt, &grantee()).unwrap();
-    let first = first.verify(&receipt, &document(&grantee()), now()).unwrap();
+    let first = first.verify(&receipt, &document(&grantee())).unwrap();
     assert_eq!(again.take(&first, now()), Taken::Before);
 }
 
@@ -120,9 +120,8 @@ fn links_follow_each_other() {
 fn what_a_countersignature_is_of() {
     let (mine, strange) = (receipt(7, &grantee()), receipt(7, &signer(3)));
     let signed = Countersignature::sign(&mine, &grantee()).unwrap();
-    let verify = |signed: &Countersignature, receipt: &Receipt, by: &Signer| {
-        signed.verify(receipt, &document(by), now())
-    };
+    let verify =
+        |signed: &Countersignature, receipt: &Receipt, by: &Signer| signed.verify(receipt, &document(by));
     assert!(verify(&signed, &mine, &grantee()).is_ok());
     assert_eq!(verify(&signed, &strange, &grantee()), Err(AckError::OtherReceipt));
     assert_eq!(verify(&signed, &receipt(8, &grantee()), &grantee()), Err(AckError::OtherReceipt));
@@ -138,10 +137,7 @@ fn what_a_countersignature_is_of() {
     let revoked = VerificationKey::new(grantee().kid().clone(), *grantee().public())
         .revoked(now().plus(Duration::from_secs(1)));
     let document = DidDocument::new(grantee().did().clone(), vec![revoked]);
-    assert!(matches!(
-        signed.verify(&mine, &document, now()),
-        Err(AckError::Signature(SignedError::Revoked(_)))
-    ));
+    assert!(matches!(signed.verify(&mine, &document), Err(AckError::Signature(SignedError::Revoked(_)))));
     let mut chain = chain(&mine);
     assert_eq!(chain.countersign(&receipt(8, &grantee()), &grantee(), now()), Err(AckError::OtherReceipt));
     assert_eq!(chain.countersign(&mine, &granter(), now()), Err(AckError::OtherKey));

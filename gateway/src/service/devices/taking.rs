@@ -14,7 +14,6 @@ use crate::state::schema::{GONE, HEADS, LINKS, TOMBSTONES};
 use crate::state::steps;
 use oap_agents::level::owners_own;
 use oap_federation::step::{ItemState, LocalState, MergePlan, StepEntry, WordsOutcome};
-use oap_identity::time::MAX_SKEW;
 use oap_identity::{Did, ItemId};
 use oap_memory::chain::Event;
 use oap_memory::item::Body;
@@ -256,11 +255,7 @@ impl Devices<'_> {
             extensions.insert(EXTENSION.to_owned(), json!({"device": device, "item_id": item}));
         }
         let now = self.0.clock.now();
-        let body = Items(self.0).parse_item(&owners_own(&written), now)?;
-        if body.captured_at > now.plus(MAX_SKEW) {
-            return Err(Error::Member("provenance.captured_at", MemberError::Skew));
-        }
-        Ok(Arc::new(body))
+        Ok(Arc::new(Items(self.0).parse_new(&owners_own(&written), now)?))
     }
 
     /// Writes an item that was never here, under the id that it has there.

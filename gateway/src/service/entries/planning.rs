@@ -254,7 +254,7 @@ impl Planning<'_> {
             private_to: None,
         };
         let items = Items(self.gateway);
-        let prepared = items.prepare_capture(items.parse_item(&item, self.now)?, &self.contacts, self.now)?;
+        let prepared = items.prepare_capture(items.parse_new(&item, self.now)?, &self.contacts, self.now)?;
         let head = Head::new(prepared.link.item_id, prepared.body(), record.clone());
         let entry = entry_of(&self.looking, &head, &whole(prepared.committed())?, head.captured_at);
         Ok(Step { prepared, to: To::New(record), entry, sets_end: true, admitted })

@@ -14,7 +14,6 @@ use crate::state::owner::Owner;
 use crate::state::owner::mark::{Admin, Permits};
 use crate::state::sources::{Said, Tag};
 use oap_agents::level::owners_own;
-use oap_identity::time::MAX_SKEW;
 use oap_identity::{Hash, ItemId, Timestamp};
 use oap_memory::chain::Event;
 use oap_memory::item::Body;
@@ -277,11 +276,7 @@ impl Imports<'_> {
             return Err(ImportRefusal::Group);
         }
         let (item, is_stopped) = judged(owners_own(&record.item).into_owned());
-        let body = Items(self.0).parse_item(&item, now)?;
-        if body.captured_at > now.plus(MAX_SKEW) {
-            return Err(ImportRefusal::Future);
-        }
-        Ok((body, is_stopped))
+        Ok((Items(self.0).parse_new(&item, now)?, is_stopped))
     }
 }
 

@@ -66,9 +66,6 @@ pub enum ImportRefusal {
     /// The name of its list is too long.
     #[error("group: at most {MAX_SOURCE} bytes")]
     Group,
-    /// A time that has not come.
-    #[error("provenance.captured_at: is in the future")]
-    Future,
 }
 
 impl From<crate::Error> for ImportRefusal {

@@ -28,7 +28,7 @@ impl Items<'_> {
         call: Repeatable,
         answer: impl Fn(&Written) -> Result<Vec<u8>, Error> + Clone + Send + 'static,
     ) -> Result<(Vec<u8>, bool), Error> {
-        let body = Arc::new(self.parse_item(item, self.0.clock.now())?);
+        let body = Arc::new(self.parse_new(item, self.0.clock.now())?);
         until_it_holds(|| async {
             let (gateway, body) = (self.0.clone(), body.clone());
             let prepared: Prepared = blocking(move || {
