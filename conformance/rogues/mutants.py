@@ -35,7 +35,9 @@ crates/memory/src/project.rs crates/memory/src/filter.rs crates/memory/src/commi
 crates/memory/src/chain.rs crates/memory/src/receipt.rs crates/memory/src/receipt/verified.rs crates/memory/src/receipt/chain.rs crates/memory/src/receipt/action.rs crates/memory/src/receipt/content.rs
 crates/exchange/src/gate.rs crates/exchange/src/bridge.rs crates/exchange/src/ccc.rs crates/exchange/src/view.rs crates/exchange/src/answer.rs
 crates/exchange/src/lens.rs crates/exchange/src/slice.rs crates/exchange/src/member.rs crates/exchange/src/item.rs crates/exchange/src/renewal.rs crates/exchange/src/query.rs
-crates/exchange/src/allowance.rs grants/src/limits.rs grants/src/verify.rs grants/src/token.rs grants/src/dpop.rs grants/src/attenuate.rs""".split()
+crates/exchange/src/allowance.rs grants/src/limits.rs grants/src/verify.rs grants/src/token.rs grants/src/dpop.rs grants/src/attenuate.rs
+gateway/src/service/budget.rs gateway/src/service/cursor.rs gateway/src/service/query.rs gateway/src/service/export.rs gateway/src/service/grants/exchange.rs
+gateway/src/service/audit.rs gateway/src/state/spent.rs gateway/src/http/invoke.rs""".split()
 SWITCH = """
 /// Whether a mutant is on: the one that OAP_MUTANT numbers. Without one, each that is come to is written down with its thread, which a test names.
 #[doc(hidden)]

@@ -38,6 +38,9 @@ const OF_LOGS: [&str; 2] = ["own-log", "witnessed-receipts"];
 
 /// Seeds that come to every rule but those.
 const SEEDS: u64 = 5;
+/// Which of them is asked of a gateway with a model of embeddings, and what is not asked of one.
+const MODEL: u64 = 4;
+const BY_WORDS: [&str; 2] = ["ranking-by-formula", "turns-in-context"];
 
 /// Which conditions must be brought to which doors: those whose names begin so, but for some. It stands here and not in the suite, so that a door, or
 /// a condition at one, that the suite loses is missed.
@@ -244,7 +247,7 @@ impl Exercised {
 async fn passed(seed: u64) -> probe::Report {
     // Some gateways have a model of embeddings.
     let world = match seed % SEEDS {
-        4 => with_model(seed + 1).await,
+        MODEL => with_model(seed + 1).await,
         _ => probed(seed + 1, oap_gateway::Config::default(), equipment()).await,
     };
     let report = run(&world, seed, true).await;
@@ -258,6 +261,7 @@ async fn passed(seed: u64) -> probe::Report {
         .iter()
         .filter(|r| matches!(r.outcome, Outcome::Skipped(_) | Outcome::NotDeclared(_)))
         .filter(|r| !OF_LOGS.contains(&r.id.as_str()))
+        .filter(|r| seed % SEEDS != MODEL || !BY_WORDS.contains(&r.id.as_str()))
         .map(|r| (&r.id, &r.outcome, &r.sent))
         .collect();
     assert!(skipped.is_empty(), "seed {seed}: {skipped:?}");

@@ -122,6 +122,7 @@ pub trait Wire: Send + Sync {
 /// | `relabel` | `item_id`, `labels` | |
 /// | `confirm`, `retract`, `restore` | `item_id` | |
 /// | `delete` | `item_ids` | `deletion_receipt` |
+/// | `delete_selected` | `selection`: `items`, `labels`, `subjects`, `scopes`, `provenance_tags`, `captured_after`, `captured_before` | `deletion_receipt` |
 /// | `rotate` | | |
 /// | `context` | `context`: a document of `oap-ccc.schema.json` | |
 /// | `bridge` | `draft`: from_scope, to_scope, data_categories, valid_until | `bridge` |
@@ -132,7 +133,7 @@ pub trait Wire: Send + Sync {
 /// | `audit` | `asked`: the parameters of the owner's log by their names; `chain` names a scope | `receipts` |
 /// | `lockdown`, `unlock` | | only where [`Setup::may_lock_down`] |
 ///
-/// An owner's side need not have the last five: where one of them is refused when it is used first, what is looked at by it is not covered.
+/// An owner's side need not have `delete_selected` and the last five: where one of them is refused when it is used first, what is looked at by it is not covered.
 ///
 /// A command that the gateway refuses is [`SetupError::Refused`], one that it answers with a fault of its own [`SetupError::Fault`].
 pub trait Setup: Send + Sync {

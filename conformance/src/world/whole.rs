@@ -247,6 +247,9 @@ impl Grants<'_> {
             queries = json!([{"query": "", "max_results": 100}, {"query": "", "max_results": 100, "include_embeddings": true}]);
         }
         self.add(profile, level, filter, queries);
+        if let Some(last) = self.made.last_mut() {
+            last.draft["operations"] = json!(["query", "export"]);
+        }
     }
 
     /// At the level that shows little, where there is one: what counts is which items come.

@@ -19,6 +19,7 @@ DAY = 86_400_000
 COMMITTING = ("capture", "correct", "relabel", "reseal")
 _DOMAIN = re.compile(r"[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+")
 _MAX_DEPTH = 48
+_SKEW = 300_000
 _MAX_PARTS = 1792
 _BYTES = {"structured": 65536, "provenance": 16384, "embedding": 16384, "extensions": 16384}
 
@@ -79,8 +80,9 @@ def _count(event: dict[str, Any]) -> None:
             event["participants_count"] = max(map(len, lists))
 
 
-def written(given: Any, owner: str, now: int) -> dict[str, Any]:
-    """The claims of an item as its owner writes it. An unknown member, or one that the gateway makes, is refused."""
+def written(given: Any, owner: str, now: int, known: int | None = None) -> dict[str, Any]:
+    """The claims of an item as its owner writes it. An unknown member, or one that the gateway makes, is refused; a time to come, too, but for the one
+    that the item has."""
     need(isinstance(given, dict), "item", "an object")
     item = dict(given)
     need(item.pop("owner_did", owner) == owner, "owner_did", "the owner")
@@ -113,6 +115,7 @@ def written(given: Any, owner: str, now: int) -> dict[str, Any]:
             del item[name]
     provenance = {"confidence": 1, **item.get("provenance", {})}
     captured = read_time(provenance["captured_at"]) if "captured_at" in provenance else now
+    need(captured == known or captured <= now + _SKEW, "provenance.captured_at", "not in the future")
     item["provenance"] = {**provenance, "captured_at": write_time(captured)}
     if "expires_at" in item:
         item["expires_at"] = write_time(read_time(item["expires_at"]))
@@ -256,7 +259,8 @@ class Shelf:
             inner = changes.get(member, {})
             need(isinstance(inner, dict), member, "an object")
             new[member] = {name: value for name, value in {**old[member], **inner}.items() if value is not None}
-        claims = written({n: v for n, v in new.items() if v is not None}, self._signer.did, self._clock.now())
+        said, now = {n: v for n, v in new.items() if v is not None}, self._clock.now()
+        claims = written(said, self._signer.did, now, item.captured_at)
         need(claims["scope_id"] == item.claims["scope_id"], "scope_id", "as it was")
         self._meet(claims)
         self._commit(item, "correct", claims)
@@ -267,7 +271,7 @@ class Shelf:
         item = self._current(item_id)
         claims = {**item.claims, "provenance": dict(item.claims["provenance"]), "labels": labels}
         del claims["provenance"]["source_receipt"]
-        claims = written(claims, self._signer.did, self._clock.now())
+        claims = written(claims, self._signer.did, self._clock.now(), item.captured_at)
         need(claims.get("labels", []) != item.claims.get("labels", []), "labels", "others than it has")
         self._commit(item, "relabel", claims)
 

@@ -6,7 +6,7 @@ from .audit import of_owner
 from .canon import Malformed, jcs, sha256
 from .grants import Grant, check_form
 from .house import House, Refused, refuse
-from .items import DAY, DEFAULT_SCOPE, need
+from .items import DAY, DEFAULT_SCOPE, Item, need
 from .keys import Documents, Invalid, Signer, is_scope, key_of_did
 from .ledger import ANONYMOUS
 from .moments import is_id, read_time, ulid, write_time
@@ -124,6 +124,33 @@ def _derived(house: House, named: list[str]) -> list[str]:
                 found.append(item.item_id)
                 changed = True
     return sorted(found)
+
+
+def selected(house: House, selection: Any) -> list[str]:
+    """The items that there are and that a selection selects; nothing selected is refused."""
+    known = {"items", "labels", "subjects", "scopes", "provenance_tags", "captured_after", "captured_before"}
+    need(isinstance(selection, dict) and bool(selection) and not set(selection) - known, "selection", "selectors")
+    after, before = (read_time(selection[n]) if n in selection else None for n in ("captured_after", "captured_before"))
+
+    def is_selected(item: Item) -> bool:
+        if item.status not in ("current", "retracted"):
+            return False
+        claims, provenance = item.claims, item.claims["provenance"]
+        tags = {f"{name}={value}" for name, value in provenance.items() if isinstance(value, str)}
+        held: dict[str, set[Any]] = {
+            "items": {item.item_id},
+            "labels": set(claims.get("labels", ())),
+            "subjects": {claims.get("subject_entity_id")},
+            "scopes": {claims["scope_id"]},
+            "provenance_tags": tags,
+        }
+        return (
+            all(held[name] & set(selection[name]) for name in held if name in selection)
+            and (after is None or item.captured_at >= after)
+            and (before is None or item.captured_at < before)
+        )
+
+    return [item.item_id for item in house.shelf.items.values() if is_selected(item)]
 
 
 def delete(house: House, item_ids: Any) -> dict[str, Any]:
@@ -257,6 +284,8 @@ def command(house: House, said: Any) -> dict[str, Any]:
                     return {}
                 case "delete":
                     return delete(house, said.get("item_ids"))
+                case "delete_selected":
+                    return delete(house, selected(house, said.get("selection")))
         return {"error": "do: none of the commands"}
     except (Malformed, Invalid, Refused) as error:
         return {"error": str(error)}

@@ -35,6 +35,7 @@ enum Command {
     Consent { grant_id: GrantId },
     Rotate {},
     Delete { item_ids: Value },
+    DeleteSelected { selection: Value },
     Audit { asked: BTreeMap<String, Value> },
     Profile {},
     Sanctions {},
@@ -81,6 +82,7 @@ pub fn request(command: &Value) -> Result<Asked, NotAsked> {
         Command::Consent { grant_id } => (path::<ConsentToGrant>(&grant_id), json!({"given": true})),
         Command::Rotate {} => (path::<RotateKeys>(&()), json!({})),
         Command::Delete { item_ids } => (path::<Delete>(&()), json!({"items": item_ids})),
+        Command::DeleteSelected { selection } => (path::<Delete>(&()), selection),
         Command::Lockdown {} => (path::<LockDown>(&()), json!({})),
         Command::Unlock {} => (path::<LiftLockdown>(&()), json!({})),
         Command::Audit { asked } => {
@@ -178,6 +180,10 @@ mod tests {
         assert_eq!(posts(&bridge), "/oap/owner/bridges/brg_01HX2QFXR0Q4S8T9V3W7X2Y0Z1/revoke");
         let nameless = request(&json!({"do": "consent"})).unwrap_err().to_string();
         assert!(nameless.contains("grant_id"), "{nameless}");
+        assert_eq!(
+            posts(&json!({"do": "delete_selected", "selection": {"labels": ["a"]}})),
+            "/oap/data/delete"
+        );
         assert!(request(&json!({"do": "dance"})).is_err() && request(&json!({})).is_err());
         let signed = answer(&json!({"do": "bridge"}), json!({"bridge_id": "b"}));
         assert_eq!(signed, Ok(json!({"bridge": {"bridge_id": "b"}})));

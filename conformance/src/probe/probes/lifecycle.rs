@@ -1,6 +1,6 @@
 //! What happens to items under a live grant: correction, deletion, export.
 
-use super::super::context::{Context, expect};
+use super::super::context::{Context, Session, expect};
 use super::super::{Failed, Probe, Severity};
 use super::{ids, items, note, owned, probe};
 use oap_memory::bundle::{Line, Reader};
@@ -45,7 +45,17 @@ async fn deletion(context: &Context<'_>) -> Result<(), Failed> {
     let session = context.granted(&label, 2).await?;
     let before = context.answer(&session, &json!({"query": ""})).await?;
     expect(ids(&before).len() == made.len(), || "all items were to be seen".to_owned())?;
-    context.owner(json!({"do": "delete", "item_ids": [made.first()]})).await?;
+    let other = context.granted(&context.word(), 2).await?;
+    let done = context.owner(json!({"do": "delete", "item_ids": [made.first()]})).await?;
+    let shrunk =
+        done["deletion_receipt"].pointer("/scope/cascade/grants_shrunk").cloned().unwrap_or_default();
+    let names =
+        |session: &Session| shrunk.as_array().is_some_and(|all| all.contains(&session.grant["grant_id"]));
+    expect(names(&session) && !names(&other), || {
+        format!(
+            "the Deletion Receipt names {shrunk} as shrunk, not the one grant that had the item in its view"
+        )
+    })?;
     for query in ["", &word] {
         let answer = context.answer(&session, &json!({"query": query})).await?;
         expect(!answer.to_string().contains(&word), || {
@@ -167,8 +177,29 @@ async fn export(context: &Context<'_>) -> Result<(), Failed> {
             count += 1;
         }
     }
-    expect(reader.header().is_some_and(|header| header.projected.is_some()), || {
-        "the bundle does not say that it is projected".to_owned()
+    let header = reader.header().map(|header| json!(header)).unwrap_or_default();
+    let (grant, projected) = (&session.grant, &header["projected"]);
+    for (member, must) in [
+        ("grant_id", &grant["grant_id"]),
+        ("grantee", &grant["grantee"]),
+        ("profile", &grant["redaction_profile"]),
+        ("trust_level", &grant["trust_level"]),
+    ] {
+        expect(projected[member] == *must, || {
+            format!("the bundle's header: projected.{member} is {}, must be {must}", projected[member])
+        })?;
+    }
+    let scope = grant["granter"].as_str().and_then(|granter| granter.split('#').nth(1));
+    let is_so = header["scopes"] == json!([scope]) && header["items"] == 1;
+    expect(is_so && header["principal"] == document.id().as_str(), || {
+        format!(
+            "the bundle's header: {} items of {} of {}",
+            header["items"], header["scopes"], header["principal"]
+        )
+    })?;
+    let known = header["documents"].as_array().into_iter().flatten();
+    expect(known.into_iter().any(|known| known["id"] == document.id().as_str()), || {
+        "the bundle has not the document of who signed it".to_owned()
     })?;
     reader.finish(&document).map_err(|e| wrong(e.to_string()))?;
     expect(count == 1, || format!("the bundle has {count} items instead of 1"))

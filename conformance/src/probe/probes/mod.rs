@@ -5,17 +5,22 @@ mod among_gateways;
 mod confidential;
 mod credentials;
 mod devices;
+mod found;
 mod letters;
 mod lifecycle;
+mod named;
+mod passed_on;
 mod projection;
 mod published;
 mod pushes;
 mod receipts;
 mod refused;
+mod selections;
 mod subscriptions;
 mod views;
 mod witnesses;
 mod worlds;
+mod written;
 
 use super::{Context, Failed, Probe, Running, Severity};
 use oap_identity::{Signer, random};
@@ -58,6 +63,11 @@ pub(super) fn all() -> Vec<Probe> {
         receipts::all(),
         views::all(),
         lifecycle::all(),
+        named::all(),
+        found::all(),
+        written::all(),
+        selections::all(),
+        passed_on::all(),
         confidential::all(),
         worlds::all(),
         refused::all(),
@@ -84,6 +94,14 @@ fn twice(context: &Context<'_>) -> Result<[Signer; 2], Failed> {
 /// An item of the probe's own.
 fn note(text: &str, labels: &[&str]) -> serde_json::Value {
     serde_json::json!({"kind": "fact", "content": {"text": text}, "labels": labels})
+}
+
+/// A grant may be for few items.
+fn room_for(context: &Context<'_>, items: u64) -> Result<(), Failed> {
+    if context.declared().max_items < items {
+        return Err(Failed::NotDeclared(format!("a grant for {items} items")));
+    }
+    Ok(())
 }
 
 fn items(answer: &serde_json::Value) -> &[serde_json::Value] {

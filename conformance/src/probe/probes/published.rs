@@ -25,6 +25,7 @@ pub(super) fn all() -> Vec<Probe> {
             Severity::Major,
             probe!(tool_members),
         ),
+        public("documents-agree", &["ME-07", "CO-01", "CO-03"], Severity::Major, probe!(documents_agree)),
         public("discover", &["CO-15"], Severity::Minor, probe!(discover)),
         public("did-document", &["ID-1", "CO-01"], Severity::Critical, probe!(did_document)),
         public("anonymous-query", &["ME-08", "ME-14", "CO-13"], Severity::Critical, probe!(anonymous_query)),
@@ -87,6 +88,50 @@ async fn tool_manifest(context: &Context<'_>) -> Result<(), Failed> {
     let document = context.document().await?;
     let did = tool["tool"]["did"].as_str().unwrap_or_default();
     expect(did == document.id().as_str(), || format!("oap-tool.json is of {did:?}"))
+}
+
+/// What is published says the same of DID and addresses (protocol section 3).
+async fn documents_agree(context: &Context<'_>) -> Result<(), Failed> {
+    let read = async |name: &str| context.get(&format!("/.well-known/{name}")).await;
+    let (memory, tool) = (read("oap-memory.json").await?, read("oap-tool.json").await?);
+    let (scopes, did) = (read("oap-scopes.json").await?, read("did.json").await?);
+    let whole = |url: &Value| match url.as_str() {
+        Some(path) if path.starts_with('/') => format!("{}{path}", context.origin()),
+        url => url.unwrap_or_default().to_owned(),
+    };
+    let service = |kind: &str| {
+        let mut all = did["service"].as_array().into_iter().flatten();
+        whole(all.find(|service| service["type"] == kind).map_or(&Value::Null, |one| &one["serviceEndpoint"]))
+    };
+    let id = whole(&did["id"]);
+    for (what, is, must) in [
+        ("oap-memory.json: principal", whole(&memory["principal"]), id.clone()),
+        ("oap-scopes.json: principal", whole(&scopes["principal"]), id.clone()),
+        ("oap-tool.json: tool.did", whole(&tool["tool"]["did"]), id),
+        (
+            "did.json: OAPInvocationEndpoint",
+            service("OAPInvocationEndpoint"),
+            whole(&tool["endpoints"]["invoke"]),
+        ),
+        (
+            "did.json: OAPRevocationStatus",
+            service("OAPRevocationStatus"),
+            whole(&memory["endpoints"]["revocation"]),
+        ),
+        (
+            "did.json: OAPMemoryExchange",
+            service("OAPMemoryExchange"),
+            format!("{}/.well-known/oap-memory.json", context.origin()),
+        ),
+    ] {
+        expect(!is.is_empty() && is == must, || format!("{what} is {is:?}, must be {must:?}"))?;
+    }
+    for name in ["invoke", "audit", "data_delete", "incident"] {
+        let url = whole(&tool["endpoints"][name]);
+        let is_here = url.strip_prefix(context.origin()).is_some_and(|path| path.starts_with('/'));
+        expect(is_here, || format!("oap-tool.json: endpoints.{name} is {url:?}, not at this origin"))?;
+    }
+    Ok(())
 }
 
 /// Longest `description_for_agents`, in code points (OAP-CORE 6.3).

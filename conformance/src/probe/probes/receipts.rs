@@ -55,11 +55,14 @@ async fn chain(context: &Context<'_>) -> Result<(), Failed> {
     context.capture(&[note("a note", &[&label])]).await?;
     let session = context.granted(&label, 2).await?;
     let (mut ids, mut followed, mut last) = (BTreeSet::new(), BTreeSet::new(), None);
+    let mut names = BTreeSet::new();
     for query in ["", "note", "nothing", ""] {
         let answer = context.answer(&session, &json!({"query": query})).await?;
         let receipt = &answer["receipt"];
         let id = receipt["receipt_id"].as_str().unwrap_or_default().to_owned();
         expect(ids.insert(id), || "two answers have the same receipt".to_owned())?;
+        let name = answer["response_id"].as_str().unwrap_or_default().to_owned();
+        expect(!name.is_empty() && names.insert(name), || "two answers have one response_id".to_owned())?;
         let previous = receipt["previous_receipt_hash"].as_str().unwrap_or_default().to_owned();
         expect(previous == "genesis" || previous.parse::<Hash>().is_ok(), || {
             format!("previous_receipt_hash is {previous:?}")
@@ -158,6 +161,12 @@ async fn whole_chain(context: &Context<'_>) -> Result<(), Failed> {
     }
     let done = context.owner(json!({"do": "delete", "item_ids": made})).await?;
     let deleted = hash(&done["deletion_receipt"]);
+    for made in &made {
+        let of_item = log(context, json!({"item_id": made, "limit": 1000})).await?;
+        expect(of_item.iter().any(|r| is_of(r, "memory.erase", "allow") && r["type"] == "deletion"), || {
+            format!("the owner's log has no memory.erase of {made}, which was deleted")
+        })?;
+    }
     let newest = log(context, json!({"limit": 1000})).await?;
     expect(newest.iter().any(|r| r["type"] == "deletion" && r["output_hash"] == deleted), || {
         "no receipt of type deletion in the owner's log commits to the Deletion Receipt".to_owned()

@@ -1,15 +1,16 @@
 //! Whole worlds: everything that every grantee asks, beside what the reference model says.
 
 use super::super::context::{Context, expect};
+use super::super::refusals::Family;
 use super::super::worlds::{
-    Lived, ask_all, at_bounds, behind_gates, canaries_of, exports, judge, live, over_time, owner_reads, pair,
-    setting, steps, strangers, vectors,
+    Lived, Through, ask_all, at_bounds, behind_gates, canaries_of, export, exports, judge, live, over_time,
+    owner_reads, pair, setting, steps, strangers, vectors,
 };
 use super::super::{Failed, Probe, Severity};
 use super::credentials::comes_to_nothing;
 use super::{note, owned, probe, waiting};
-use crate::world::{Canaries, History, OWN, Setting, Size, World, gated, read_profile};
-use serde_json::json;
+use crate::world::{Canaries, Grant, History, OWN, Setting, Size, World, gated, read_profile};
+use serde_json::{Value, json};
 use std::time::Duration;
 
 pub(super) fn all() -> Vec<Probe> {
@@ -73,6 +74,9 @@ async fn worlds(context: &Context<'_>) -> Result<(), Failed> {
     Ok(())
 }
 
+/// Of so many tables one is exported.
+const FEW: u64 = 6;
+
 /// Items that have everything, at every level of every profile; and every case of every field of a filter.
 async fn tables(context: &Context<'_>) -> Result<(), Failed> {
     let seed = context.worlds()?.start;
@@ -84,6 +88,12 @@ async fn tables(context: &Context<'_>) -> Result<(), Failed> {
     let mut findings = Vec::new();
     let done = async {
         ask_all(&mut lived, &mut findings).await?;
+        // A bundle shows what an answer does: some of the tables, by the seed.
+        let exported = |(_, grant): &(usize, &Grant)| grant.draft["operations"] != Value::Null;
+        let every = world.grants.iter().enumerate().filter(exported).map(|(number, _)| number);
+        for grant in every.skip(usize::try_from(seed % FEW).unwrap_or(0)).step_by(FEW as usize) {
+            export(&mut lived, grant, &mut findings).await?;
+        }
         for grant in 0..world.grants.len() {
             vectors(&mut lived, grant, &mut findings).await?;
         }
@@ -96,12 +106,24 @@ async fn tables(context: &Context<'_>) -> Result<(), Failed> {
     judge(&findings).and(done)
 }
 
+/// The ways to ask beside the query endpoint.
+async fn ways(context: &Context<'_>) -> Result<Vec<Through>, Failed> {
+    match Family::Mcp.offered(context).await {
+        Ok(()) => Ok(vec![Through::Action, Through::Mcp]),
+        Err(Failed::NotDeclared(_)) => Ok(vec![Through::Action]),
+        Err(other) => Err(other),
+    }
+}
+
 /// What an owner owes to others, each of it alone.
 async fn gates(context: &Context<'_>) -> Result<(), Failed> {
     let seed = context.worlds()?.start;
     let manifest = context.get("/.well-known/oap-memory.json").await?;
-    for gated in gated::worlds(seed, &Setting::of(&manifest, context.now())) {
-        behind_gates(context, &manifest, &gated).await?;
+    let ways = ways(context).await?;
+    for (number, gated) in gated::worlds(seed, &Setting::of(&manifest, context.now())).iter().enumerate() {
+        // Most are asked a few times only: each begins with another way.
+        let begun = number % ways.len();
+        behind_gates(context, &manifest, gated, &[&ways[begun..], &ways[..begun]].concat()).await?;
     }
     Ok(())
 }
@@ -148,7 +170,7 @@ async fn sanctions(context: &Context<'_>) -> Result<(), Failed> {
     let mut lived = Ok(());
     for gated in gated::screened(seed, &Setting::of(&manifest, context.now())) {
         if lived.is_ok() {
-            lived = behind_gates(context, &manifest, &gated).await;
+            lived = behind_gates(context, &manifest, &gated, &[]).await;
         }
     }
     // Whatever was found, what the probes put there is no list.
@@ -172,6 +194,25 @@ async fn owners_log(context: &Context<'_>) -> Result<(), Failed> {
     };
     let done = done.await;
     judge(&findings).and(done)?;
+    let read = async |asked: Value| {
+        let log = context.covered(json!({"do": "audit", "asked": asked})).await?;
+        Ok::<_, Failed>(log["receipts"].as_array().cloned().unwrap_or_default())
+    };
+    let (usual, all) = (read(json!({})).await?, read(json!({"limit": 1000})).await?);
+    let is_head = |receipt: &&Value| receipt["action_id"] == "memory.chain_head";
+    expect(!all.iter().any(|receipt| is_head(&receipt)), || {
+        "the owner's log has heads, which belong to the entries of one chain".to_owned()
+    })?;
+    // What others did between the two is newer than both.
+    let newer = all.iter().position(|receipt| usual.first() == Some(receipt)).unwrap_or(all.len());
+    let same = all.iter().skip(newer).take(100);
+    expect(!usual.is_empty() && same.eq(&usual), || {
+        format!(
+            "the owner's log without a limit has {} receipts, of {}: must have the newest 100",
+            usual.len(),
+            all.len()
+        )
+    })?;
     changes_are_in_the_log(context).await
 }
 

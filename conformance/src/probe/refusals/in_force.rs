@@ -166,6 +166,7 @@ impl Offer {
         &self,
         context: &Context<'_>,
         more: impl FnOnce(&mut Value),
+        of_child: impl FnOnce(&mut Value),
     ) -> Result<(Scene, Scene), Failed> {
         let (label, item) = noted(context).await?;
         let grantee = context.stranger();
@@ -176,6 +177,7 @@ impl Offer {
         let above = Scene::of(context, session, Vec::new(), &item).await?;
         let grantee = context.stranger();
         let mut made = child(context, &above.session.grant, &grantee)?;
+        of_child(&mut made);
         sign_document(&mut made, &above.session.grantee).map_err(|e| Failed::Skipped(e.to_string()))?;
         let chain = vec![above.session.grant.clone()];
         let (session, _) = context.session_below(grantee, made, &chain).await?;
@@ -220,7 +222,7 @@ async fn broken(context: &Context<'_>, offer: &Offer, ground: Ground, doors: &[A
             Ok(scene)
         }
         Ground::AboveRevoked => {
-            let (above, below) = offer.delegated(context, |_| {}).await?;
+            let (above, below) = offer.delegated(context, |_| {}, |_| {}).await?;
             asked(&below).await?;
             revoke(&above).await?;
             Ok(below)
@@ -257,7 +259,7 @@ async fn broken(context: &Context<'_>, offer: &Offer, ground: Ground, doors: &[A
         Ground::Above => {
             // One more for the grantee above: of its own, the child has one left.
             let budget = json!({"queries": answers + 1});
-            let (_, below) = offer.delegated(context, |draft| draft["budget"] = budget).await?;
+            let (_, below) = offer.delegated(context, |draft| draft["budget"] = budget, |_| {}).await?;
             asked(&below).await?;
             Ok(below)
         }
@@ -268,7 +270,7 @@ async fn broken(context: &Context<'_>, offer: &Offer, ground: Ground, doors: &[A
 const LIFE: Duration = Duration::from_secs(10);
 const TRIES: u32 = 3;
 
-/// A grant just before its end and at it, at every door.
+/// A grant just before its end and at it, at every door; and one that was made from another and ends before that does.
 pub(in super::super) async fn ending(context: &Context<'_>) -> Result<(), Failed> {
     let refusal = Refusal::Expired;
     let offer = Offer::of(context).await?;
@@ -280,24 +282,29 @@ pub(in super::super) async fn ending(context: &Context<'_>) -> Result<(), Failed
         let end = Timestamp::from_seconds(ahead.latest(context).seconds() + 1).plus(LIFE);
         let set = async {
             let scene = offer.scene(context, |draft| draft["expires_at"] = json!(end)).await?;
+            let (_, below) =
+                offer.delegated(context, |_| {}, |child| child["expires_at"] = json!(end)).await?;
             if scene.ahead.is_exact(context) {
                 scene.ahead.before(context, Timestamp::from_millis(end.millis() - 1)).await?;
             }
             for at in &doors {
                 at.lets_in(context, &scene, &refusal.to_string()).await?;
+                at.lets_in(context, &below, "a child's own end").await?;
             }
-            Ok(scene)
+            Ok([scene, below])
         };
-        let scene = match set.await {
+        let scenes = match set.await {
             // A gateway that had to be waited for meanwhile has ended it.
             Err(Failed::Wrong(_)) if tried < TRIES && ahead.latest(context) >= end => continue,
             set => set?,
         };
-        if !scene.ahead.after(context, end).await? {
+        if !scenes[0].ahead.after(context, end).await? {
             context.wait(LIFE + Duration::from_secs(1)).await?;
         }
         for at in doors {
-            at.refuses(context, &scene, refusal).await?;
+            for scene in &scenes {
+                at.refuses(context, scene, refusal).await?;
+            }
         }
         context.note(&Rule::Refusal(refusal));
         return Ok(());

@@ -3,7 +3,7 @@
 use super::super::Failed;
 use super::super::context::{Context, expect};
 use super::super::drafted::departures;
-use super::fill::{Lived, canaries_of};
+use super::fill::{Lived, Through, canaries_of};
 use super::{Finding, ask, export, judge, vectors};
 use crate::world::gated::{FIRST_GRANTEE, Gated, SECOND_GRANTEE, Step};
 use crate::world::{Canaries, Item};
@@ -19,7 +19,10 @@ const GRANTEES: [(&str, usize); 2] = [(FIRST_GRANTEE, 0), (SECOND_GRANTEE, 1)];
 
 /// What one goes on with.
 #[derive(Default)]
-struct Last {
+struct Last<'w> {
+    /// The other ways to ask, and how often one was gone.
+    ways: &'w [Through],
+    gone: usize,
     /// The bridge that was signed last.
     bridge: Value,
     /// When that bridge, or the last item that ends, does.
@@ -28,7 +31,7 @@ struct Last {
     cursor: Value,
 }
 
-/// Lives through one of these worlds.
+/// Lives through one of these worlds, with queries made by these other ways as well, in turns.
 ///
 /// # Errors
 /// What was found; where the owner's side sets no contexts and bridges; when the run is over.
@@ -36,13 +39,14 @@ pub(in super::super) async fn behind_gates(
     context: &Context<'_>,
     manifest: &Value,
     gated: &Gated,
+    ways: &[Through],
 ) -> Result<(), Failed> {
     let mut canaries = Canaries::default();
     canaries_of(&gated.world, &mut canaries);
     let mut lived = Lived::new(context, &gated.world, manifest, &canaries)?;
     let items: Vec<(usize, &Item)> = gated.first().collect();
     lived.capture(&items).await?;
-    let (mut last, mut findings) = (Last::default(), Vec::new());
+    let (mut last, mut findings) = (Last { ways, ..Last::default() }, Vec::new());
     for next in &gated.steps {
         let done = step(&mut lived, next, &mut last, &mut findings).await;
         judge(&findings).and(done).map_err(|failed| match failed {
@@ -57,7 +61,7 @@ pub(in super::super) async fn behind_gates(
 async fn step(
     lived: &mut Lived<'_>,
     step: &Step,
-    last: &mut Last,
+    last: &mut Last<'_>,
     findings: &mut Vec<Finding>,
 ) -> Result<(), Failed> {
     let context = lived.context;
@@ -104,6 +108,14 @@ async fn step(
             let query = json!({"query": "", "max_results": 100, "integrity": "chain"});
             ask(lived, *grant, &query, findings).await?;
             export(lived, *grant, findings).await?;
+            // The same gates stand before each way to ask.
+            if let Some(way) = last.ways.iter().cycle().nth(last.gone) {
+                last.gone += 1;
+                lived.through = *way;
+                let asked = ask(lived, *grant, &query, findings).await;
+                lived.through = Through::Query;
+                asked?;
+            }
         }
         Step::First(grant) => {
             let answer = ask(lived, *grant, &json!({"query": "", "max_results": 1}), findings).await?;
