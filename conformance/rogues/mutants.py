@@ -87,6 +87,7 @@ EQUIVALENT = [
     (r"commitment.rs", r"Written::has_gaps", r"-> true$|\(number\) \+ ", "what is read anew is the same, and costs more"),
     (r"commitment.rs", r"strip_value", r"is_none_or", "every element is concealed: form::check"),
     (r"commitment.rs", r"verify", r"is_some_and\(\|iss\|", "every claim in the clear is there: form::check"),
+    (r"service/cursor.rs", r".*open_cursor", r"^0 -> taken away", "a place is compared by its bits; of which kind it is saves work alone"),
 ]
 OWNERS = "in decision records and previews, which are the owner's and no command of the probes returns"
 RECEIVERS = "what is checked of what others wrote, to which no command of the probes leads"
@@ -146,6 +147,9 @@ UNSEEN = [
     (r"allowance.rs", r"Disclosed::count", r".*", OWNERS),
     (r"(view|slice).rs", r"View::let_go|Slice::(let_go|keeps_back)|Judged::(let_go|expire)", r"-> (\(\)|true|false)$|\(end\) < ", OWNERS),
     (r"slice.rs", r"Slice::expire", r"\(end\) < ", "a view that is built anew answers as one that follows"),
+    (r"service/export.rs", r"Selection::.*|Exports<'_>::(export_header|known_documents|export_page|item_line|export_seal)", r".*", "the owner's own export, for which the probes have no command"),
+    (r"service/audit.rs", r"Audit<'a>::(last_query|verify_audit|verified_chains?|has_more_than_it_says|chain_list)", r".*", "what the owner is told of the log as a whole, for which the probes have no command"),
+    (r"service/budget.rs", r"Budgets<'_>::refill", r".*", "the probes have no command for it"),
 ]
 # Seeds of the probes, the first one and how many: the last of five has a model of embeddings.
 FEW, MORE, ALL = (0, 1), (1, 4), (0, 5)

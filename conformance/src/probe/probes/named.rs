@@ -4,7 +4,7 @@ use super::super::context::{Context, INVOKE, Session, expect};
 use super::super::refusals::{child, signed};
 use super::super::{Failed, Probe, Severity};
 use super::{note, owned, probe, public};
-use oap_identity::{Hash, RequestId};
+use oap_identity::Hash;
 use oap_memory::receipt;
 use serde_json::{Value, json};
 
@@ -117,38 +117,55 @@ async fn receipts_name_grants(context: &Context<'_>) -> Result<(), Failed> {
 
 /// Anybody may ask what a gateway is, leaves a receipt that anybody sees, and is not named in it by a DID that they only say (protocol 8, 12).
 async fn public_log(context: &Context<'_>) -> Result<(), Failed> {
-    let words = [context.word(), context.word(), context.word()];
-    let [principal, agent, another] = words.each_ref().map(|word| format!("did:plc:{word}"));
-    let mut envelope = context.envelope(&context.stranger(), "memory.describe", &json!({}))?;
-    envelope["request_id"] = json!(RequestId::new(context.now(), context.random()));
-    (envelope["principal_did"], envelope["agent_did"]) = (json!(principal), json!(agent));
-    // Nobody finds that key, so that whoever has it is nobody.
-    envelope["signature"] = json!({"alg": "EdDSA", "kid": format!("{agent}#key-1"), "value": "AA"});
-    let reply = context.post(INVOKE, &[], &envelope).await?;
-    expect(reply.status == 200, || {
-        format!("memory.describe, signed by a key that nobody finds: status {}, must be 200", reply.status)
-    })?;
-    let answer = reply.json();
+    let words = [context.word(), context.word(), context.word(), context.word()];
+    let [principal, another, agent, nobody] = words.each_ref().map(|word| format!("did:plc:{word}"));
+    let described = async |principal: &str| {
+        let mut envelope = context.envelope(&context.stranger(), "memory.describe", &json!({}))?;
+        (envelope["principal_did"], envelope["agent_did"]) = (json!(principal), json!(agent));
+        // Nobody finds that key, so that whoever has it is nobody.
+        envelope["signature"] = json!({"alg": "EdDSA", "kid": format!("{agent}#key-1"), "value": "AA"});
+        let reply = context.post(INVOKE, &[], &envelope).await?;
+        expect(reply.status == 200, || {
+            format!(
+                "memory.describe, signed by a key that nobody finds: status {}, must be 200",
+                reply.status
+            )
+        })?;
+        Ok::<Value, Failed>(reply.json())
+    };
+    let answers = [described(&principal).await?, described(&principal).await?];
+    described(&another).await?;
     let log = context.get(&format!("/oap/audit?principal_did={principal}")).await?;
     let receipts = log["receipts"].as_array().map(Vec::as_slice).unwrap_or_default();
-    let made = receipts.iter().find(|receipt| receipt["receipt_id"] == answer["receipt_id"]);
-    let made = made.ok_or_else(|| {
-        Failed::Wrong(
-            "the public log, asked for a principal, has no receipt of its memory.describe".to_owned(),
-        )
+    let has = |receipts: &[Value], answers: &[Value]| {
+        let ids = |all: &[Value]| all.iter().map(|one| one["receipt_id"].clone()).collect::<Vec<Value>>();
+        ids(receipts) == ids(answers)
+    };
+    expect(has(receipts, &answers), || {
+        "the public log, asked for a principal, has not the receipts of its two memory.describe, oldest first"
+            .to_owned()
     })?;
-    receipt::verify(made, &context.document().await?)
-        .map_err(|e| Failed::Wrong(format!("a receipt of the public log: {e}")))?;
-    expect(
-        made["action_id"] == "memory.describe" && made["output_hash"] == hash(&answer["output"])?,
-        || format!("the receipt of memory.describe does not have the hash of what was answered: {made}"),
-    )?;
+    let document = context.document().await?;
+    for (made, answer) in receipts.iter().zip(&answers) {
+        receipt::verify(made, &document)
+            .map_err(|e| Failed::Wrong(format!("a receipt of the public log: {e}")))?;
+        expect(
+            made["action_id"] == "memory.describe" && made["output_hash"] == hash(&answer["output"])?,
+            || format!("the receipt of memory.describe does not have the hash of what was answered: {made}"),
+        )?;
+    }
+    // A limit counts what was asked for.
+    let last = context.get(&format!("/oap/audit?principal_did={principal}&limit=1")).await?;
+    let newest = last["receipts"].as_array().map(Vec::as_slice).unwrap_or_default();
+    expect(has(newest, &answers[1..]), || {
+        "the public log, asked for the last receipt of a principal, does not have that alone".to_owned()
+    })?;
     let all = context.get("/oap/audit").await?;
     let told = all.to_string();
     expect(words.iter().all(|word| !told.contains(word)), || {
         "the public log names a DID that was asserted and not proved".to_owned()
     })?;
-    let others = context.get(&format!("/oap/audit?principal_did={another}")).await?;
+    let others = context.get(&format!("/oap/audit?principal_did={nobody}")).await?;
     expect(others["receipts"] == json!([]), || {
         format!("the public log, asked for a principal that nobody claimed: {}", others["receipts"])
     })

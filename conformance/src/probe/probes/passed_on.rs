@@ -35,8 +35,10 @@ async fn caps_above(context: &Context<'_>) -> Result<(), Failed> {
     room_for(context, 2)?;
     for child_first in [false, true] {
         let label = context.word();
-        let notes = [1, 2, 3].map(|number| note(&format!("number {number}"), &[&label]));
-        context.capture(&notes).await?;
+        let words = [context.word(), context.word(), context.word()];
+        let made = context.capture(&words.each_ref().map(|word| note(word, &[&label]))).await?;
+        // The one that is the last of an export.
+        let last = made.iter().zip(&words).max().map_or("", |(_, word)| word);
         let delegator = context.stranger();
         let mut draft = context.draft(&delegator, &label, 2);
         (draft["max_items"], draft["operations"]) = (json!(2), json!(["query", "export"]));
@@ -47,7 +49,7 @@ async fn caps_above(context: &Context<'_>) -> Result<(), Failed> {
         signed(&mut made, &first.grantee)?;
         let (second, _) = context.session_below(grantee, made, std::slice::from_ref(&first.grant)).await?;
         let (one, other) = if child_first { (&second, &first) } else { (&first, &second) };
-        let answer = context.answer(one, &json!({"query": "", "max_results": 1})).await?;
+        let answer = context.answer(one, &json!({"query": last, "max_results": 1})).await?;
         let shown: BTreeSet<String> = ids(&answer).into_iter().map(str::to_owned).collect();
         let export = context.export(other).await?;
         expect(export.status == 200, || format!("an export that is permitted: status {}", export.status))?;

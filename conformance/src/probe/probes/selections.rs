@@ -76,7 +76,16 @@ async fn by_selection(context: &Context<'_>) -> Result<(), Failed> {
                 }
             }
         } else {
-            let done = context.covered(command).await?;
+            let done = match context.try_owner(command.clone()).await? {
+                Ok(done) => done,
+                // An owner's side need not have the command.
+                Err(_) if number == 0 => context.covered(command).await?,
+                Err(Refused(why)) => {
+                    return Err(Failed::Wrong(format!(
+                        "a deletion by {selection} selects {must:?}, and is refused: {why}"
+                    )));
+                }
+            };
             let named =
                 done["deletion_receipt"].pointer("/scope/cascade/named").and_then(Value::as_array).cloned();
             named.into_iter().flatten().filter_map(|id| id.as_str().map(str::to_owned)).collect()

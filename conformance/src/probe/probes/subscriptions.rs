@@ -19,6 +19,7 @@ pub(super) fn all() -> Vec<Probe> {
     vec![
         owned("subscriptions", &["FE-10"], Major, probe!(subscribing)),
         owned("events", &["FE-11"], Critical, probe!(events)),
+        owned("events-behind-gates", &["FE-11", "ME-14", "CO-18"], Critical, probe!(events_behind_gates)),
     ]
 }
 
@@ -154,10 +155,13 @@ fn event(what: &str, reply: &Reply) -> Result<Option<(u64, Value)>, Failed> {
     }
 }
 
-/// What a push says that came, changed and left.
+/// What a push says that came, changed and left, each in one order: none is asked for.
 fn named(push: &Value) -> [Vec<&str>; 3] {
     ["came", "changed", "left"].map(|what| {
-        push["changes"][what].as_array().into_iter().flatten().filter_map(Value::as_str).collect()
+        let all = push["changes"][what].as_array().into_iter().flatten().filter_map(Value::as_str);
+        let mut all: Vec<&str> = all.collect();
+        all.sort_unstable();
+        all
     })
 }
 
@@ -192,8 +196,9 @@ async fn tells(
     session: &Session,
     id: &str,
     last: Option<&str>,
-    must: [Vec<&str>; 3],
+    mut must: [Vec<&str>; 3],
 ) -> Result<String, Failed> {
+    must.iter_mut().for_each(|all| all.sort_unstable());
     let what = format!("events after {}", last.unwrap_or("none"));
     let reply = context.event_as(Some(session), &format!("{SUBSCRIBE}/{id}/events"), last).await?;
     let Some((number, push)) = event(&what, &reply)? else {
@@ -258,4 +263,42 @@ async fn events(context: &Context<'_>) -> Result<(), Failed> {
     context.owner(json!({"do": "revoke", "grant_id": session.grant["grant_id"]})).await?;
     let status = context.event_as(Some(&session), &path, None).await?.status;
     expect(status == 403, || format!("events under a revoked grant: status {status} instead of 403"))
+}
+
+/// What an owner owes to others stands before a push as before an answer: an embargo takes what was shown out of the view, and what comes meanwhile is
+/// not told; once it is lifted both come (protocol sections 7 and 17).
+async fn events_behind_gates(context: &Context<'_>) -> Result<(), Failed> {
+    Family::Subscriptions.offered(context).await?;
+    let (label, scope) = (context.word(), format!("probe-{}", context.word()));
+    let item = |text: &str| {
+        let mut item = note(text, &[&label]);
+        item["scope_id"] = json!(scope);
+        item
+    };
+    let made = context.capture(&[item("the first")]).await?;
+    let first = made.first().map(String::as_str).unwrap_or_default();
+    let grantee = context.stranger();
+    let did = grantee.did().clone();
+    let mut draft = context.draft(&grantee, &label, 2);
+    (draft["operations"], draft["scope"]) = (json!(BOTH), json!(scope));
+    let session = context.session(grantee, draft).await?;
+    let id = subscribed(context, &session, &new(context, 3_600)).await?;
+    let says = async |listed: Value| {
+        let document = json!({"ccc_version": "1.0", "scope_id": scope, "embargo_list": listed});
+        context.owner(json!({"do": "context", "context": document})).await.map(drop)
+    };
+    let one = tells(context, &session, &id, None, [vec![first], vec![], vec![]]).await?;
+    says(json!([did])).await?;
+    let two = tells(context, &session, &id, Some(&one), [vec![], vec![], vec![first]]).await?;
+    let made = context.capture(&[item("the second")]).await?;
+    let second = made.first().map(String::as_str).unwrap_or_default();
+    let path = format!("{SUBSCRIBE}/{id}/events");
+    let reply = context.event_as(Some(&session), &path, Some(&two)).await?;
+    expect(event("events under an embargo", &reply)?.is_none(), || {
+        "what came under an embargo is told to whom it covers".to_owned()
+    })?;
+    says(json!([])).await?;
+    // Where a grant is for one item at most it is the first one.
+    let came = if context.declared().max_items > 1 { vec![first, second] } else { vec![first] };
+    tells(context, &session, &id, Some(&two), [came, vec![], vec![]]).await.map(drop)
 }

@@ -194,6 +194,8 @@ async fn owners_log(context: &Context<'_>) -> Result<(), Failed> {
     };
     let done = done.await;
     judge(&findings).and(done)?;
+    // More than the log tells at once where nobody asks for more.
+    context.capture(&vec![note("one of many", &[&context.word()]); 101]).await?;
     let read = async |asked: Value| {
         let log = context.covered(json!({"do": "audit", "asked": asked})).await?;
         Ok::<_, Failed>(log["receipts"].as_array().cloned().unwrap_or_default())
