@@ -150,6 +150,14 @@ UNSEEN = [
     (r"service/export.rs", r"Selection::.*|Exports<'_>::(export_header|known_documents|export_page|item_line|export_seal)", r".*", "the owner's own export, for which the probes have no command"),
     (r"service/audit.rs", r"Audit<'a>::(last_query|verify_audit|verified_chains?|has_more_than_it_says|chain_list)", r".*", "what the owner is told of the log as a whole, for which the probes have no command"),
     (r"service/budget.rs", r"Budgets<'_>::refill", r".*", "the probes have no command for it"),
+    (r"service/budget.rs", r"Budgets<'_>::is_spent", r"epsilon_per_grantee", "what a grantee has over all grants is ten thousand answers"),
+    (r"service/query.rs", r"Exchange<'_>::answer_once|Writing<'_, '_>::(still_so|ends_with)", r".*", "what ends, or is given, between an answer and its record"),
+    (r"service/grants/exchange.rs", r"Grants<'_>::grant_state", r"StoreError::Full", "a disk that is full"),
+    (r"service/grants/exchange.rs", r"Grants<'_>::presented", r"MAX_CHAIN - 1 -> ", "how a refusal is worded"),
+    (r"service/audit.rs", r"AuditQuery::check", r"MAX_AUDIT_TEXT", "a bound of ours on size, no rule of the protocol"),
+    (r"service/audit.rs", r"Audit<'a>::audit_owner", r"\*wanted == name", "a chain is asked for by the number of its entries alone"),
+    (r"service/audit.rs", r"Audit<'a>::audit_public", r"is_none_or", "every receipt has a decision"),
+    (r"service/audit.rs", r"Audit<'a>::countersign", r"revoked_at", "the grantees of probes are did:keys, which have one key for good"),
 ]
 # Seeds of the probes, the first one and how many: the last of five has a model of embeddings.
 FEW, MORE, ALL = (0, 1), (1, 4), (0, 5)

@@ -1,10 +1,10 @@
 //! What receipts say: of the grant and of those above it, of what was refused, and before everybody.
 
-use super::super::context::{Context, INVOKE, Session, expect};
+use super::super::context::{Context, INVOKE, Session, expect, seal};
 use super::super::refusals::{child, signed};
 use super::super::{Failed, Probe, Severity};
 use super::{note, owned, probe, public};
-use oap_identity::Hash;
+use oap_identity::{Hash, Timestamp};
 use oap_memory::receipt;
 use serde_json::{Value, json};
 
@@ -160,8 +160,34 @@ async fn public_log(context: &Context<'_>) -> Result<(), Failed> {
     expect(has(newest, &answers[1..]), || {
         "the public log, asked for the last receipt of a principal, does not have that alone".to_owned()
     })?;
+    // From a time on, that time included.
+    let at = |millis: i64| {
+        let last: Option<Timestamp> = receipts.last().and_then(|r| r["timestamp"].as_str()?.parse().ok());
+        last.map(|last| Timestamp::from_millis(last.millis() + millis)).unwrap_or(context.now())
+    };
+    for (since, must) in [(at(0), &answers[1..]), (at(1), &[][..])] {
+        let log = context.get(&format!("/oap/audit?principal_did={principal}&since={since}")).await?;
+        let listed = log["receipts"].as_array().map(Vec::as_slice).unwrap_or_default();
+        // Both may be of one moment.
+        let both = !must.is_empty() && has(listed, &answers);
+        expect(has(listed, must) || both, || {
+            format!("the public log from {since} on has {} receipts of a principal", listed.len())
+        })?;
+    }
+    // Whoever signs with a key of their own is not whom they name.
+    let (signer, named) = (context.stranger(), context.stranger());
+    let mut envelope = context.envelope(&signer, "memory.describe", &json!({}))?;
+    envelope["agent_did"] = json!(named.did());
+    seal(&mut envelope, &signer, &signer)?;
+    let status = context.post(INVOKE, &[], &envelope).await?.status;
+    expect([200, 401].contains(&status), || {
+        format!("memory.describe, signed by another than it names: status {status}, must be 200 or 401")
+    })?;
     let all = context.get("/oap/audit").await?;
     let told = all.to_string();
+    expect(!told.contains(named.did().as_str()), || {
+        "the public log names an agent for whom another one signed".to_owned()
+    })?;
     expect(words.iter().all(|word| !told.contains(word)), || {
         "the public log names a DID that was asserted and not proved".to_owned()
     })?;

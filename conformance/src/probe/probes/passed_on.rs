@@ -33,12 +33,15 @@ fn exported(bytes: &[u8]) -> Result<BTreeSet<String>, Failed> {
 /// What one grantee was shown counts for everybody below, and the other way round, in queries and exports (protocol 5.2).
 async fn caps_above(context: &Context<'_>) -> Result<(), Failed> {
     room_for(context, 2)?;
-    for child_first in [false, true] {
+    for (child_first, of_last) in [(false, false), (false, true), (true, false), (true, true)] {
         let label = context.word();
         let words = [context.word(), context.word(), context.word()];
         let made = context.capture(&words.each_ref().map(|word| note(word, &[&label]))).await?;
-        // The one that is the last of an export.
-        let last = made.iter().zip(&words).max().map_or("", |(_, word)| word);
+        // The one that is the first of an export, or the last.
+        let mut by_id: Vec<(&String, &String)> = made.iter().zip(&words).collect();
+        by_id.sort_unstable();
+        let shown = if of_last { by_id.last() } else { by_id.first() };
+        let word = shown.map_or("", |(_, word)| word);
         let delegator = context.stranger();
         let mut draft = context.draft(&delegator, &label, 2);
         (draft["max_items"], draft["operations"]) = (json!(2), json!(["query", "export"]));
@@ -49,8 +52,9 @@ async fn caps_above(context: &Context<'_>) -> Result<(), Failed> {
         signed(&mut made, &first.grantee)?;
         let (second, _) = context.session_below(grantee, made, std::slice::from_ref(&first.grant)).await?;
         let (one, other) = if child_first { (&second, &first) } else { (&first, &second) };
-        let answer = context.answer(one, &json!({"query": last, "max_results": 1})).await?;
+        let answer = context.answer(one, &json!({"query": word, "max_results": 1})).await?;
         let shown: BTreeSet<String> = ids(&answer).into_iter().map(str::to_owned).collect();
+        expect(shown.len() == 1, || format!("a word of one item finds {shown:?}, asked for one at most"))?;
         let export = context.export(other).await?;
         expect(export.status == 200, || format!("an export that is permitted: status {}", export.status))?;
         let whole = exported(&export.bytes)?;
