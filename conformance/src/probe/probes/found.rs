@@ -99,11 +99,15 @@ async fn by_days(context: &Context<'_>) -> Result<(), Failed> {
     let made = context.capture(&days.map(|day| of_day(day, &label))).await?;
     let session = context.granted(&label, 2).await?;
     // What must be first, what must be there, what must not: by number.
-    let cases: [(&str, [Numbers; 3]); 9] = [
+    let cases: [(&str, [Numbers; 3]); 12] = [
         ("8 March 2021", [&[0], &[0, 1], &[2]]),
         ("March 8, 2021", [&[0], &[0, 1], &[2]]),
         ("on 2021-03-08", [&[0], &[0, 1], &[2]]),
         ("the 9th of March 2021", [&[1], &[0, 1], &[2]]),
+        // Each form for either of two that lie beside each other: what comes first must not be so by its id.
+        ("9 March 2021", [&[1], &[0, 1], &[2]]),
+        ("on 2021-03-09", [&[1], &[0, 1], &[2]]),
+        ("the 8th of March 2021", [&[0], &[0, 1], &[2]]),
         ("8 March", [&[0, 2], &[0, 1, 2], &[3]]),
         ("in March", [&[0, 1, 2], &[0, 1, 2], &[3]]),
         ("in November 2021", [&[3], &[3], &[2]]),
@@ -172,10 +176,11 @@ async fn by_formula(context: &Context<'_>) -> Result<(), Failed> {
         .map(|(id, score)| (id, score / best))
         .collect();
     let question = asked.join(" ");
-    // A word counts once, however often it is asked for; and each page tells what the whole does.
+    // A word counts once, however often and in whatever case it is asked for; and each page tells what the whole does.
     for (question, most) in [
         (question.clone(), 100),
         (format!("{question} {}, {question}", asked[1].to_uppercase()), 100),
+        (question.to_uppercase(), 100),
         (question, 1),
     ] {
         let (mut got, mut cursor) = (BTreeMap::new(), Value::Null);

@@ -2,6 +2,7 @@
 
 use super::super::context::{Context, expect};
 use super::super::refusals::{child, signed};
+use super::super::wire::Refused;
 use super::super::{Failed, Probe, Severity};
 use super::{ids, note, owned, probe, room_for};
 use oap_identity::{GrantId, json as strict};
@@ -88,7 +89,9 @@ async fn of_every_basis(context: &Context<'_>) -> Result<(), Failed> {
         let grantee = context.stranger();
         let mut draft = context.draft(&grantee, &context.word(), 2);
         draft["lawful_basis"] = json!(basis);
-        let session = context.session(grantee, draft).await?;
+        let issued = context.try_session(grantee, draft).await?;
+        let session =
+            issued.map_err(|Refused(why)| Failed::Wrong(format!("a grant of {basis} is refused: {why}")))?;
         let answer = context.answer(&session, &json!({})).await?;
         let applied = &answer["projection_applied"]["lawful_basis"];
         let receipt = &answer["receipt"]["policy_decisions"][0]["lawful_basis"];
