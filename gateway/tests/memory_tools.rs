@@ -1,6 +1,7 @@
 //! Tools of the owner's agents that change more than one thing: links, calls that can be repeated, compaction.
 
 use crate::common::*;
+use oap_identity::Timestamp;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -17,6 +18,29 @@ async fn uses(world: &World, agent: &str, tool: &str, arguments: Value) -> Answe
 
 async fn told(world: &World, agent: &str, tool: &str, arguments: Value) -> Value {
     uses(world, agent, tool, arguments).await.ok()["structured"].clone()
+}
+
+/// What is dated by a clock that stood ahead is not in the way of what is said once it was set right.
+#[tokio::test]
+async fn what_was_concluded_while_the_clock_stood_ahead_is_concluded_again() {
+    let world = World::new().await;
+    made(&world, "scout", "memory.write").await;
+    let start = world.now();
+    world.clock.advance(Duration::from_secs(86_400));
+    let call = json!({"content": "it rains", "idempotency_key": "one"});
+    let first = told(&world, "scout", "memory_learn", call.clone()).await;
+    let other = learned(&world, "scout", json!({"content": "it snows"})).await;
+    world.clock.set(start);
+    world.owner("POST", "/oap/owner/clock/accept", None).await.ok();
+    assert_eq!(told(&world, "scout", "memory_learn", call).await["item_id"], first["item_id"]);
+    let again = learned(&world, "scout", json!({"content": "it rains"})).await;
+    assert_ne!(first["item_id"], json!(again));
+    told(&world, "scout", "memory_correct", json!({"item_id": other, "content": "it rains"})).await;
+    for item in [again, other] {
+        let shown = world.owner("GET", &format!("/oap/owner/items/{item}"), None).await.ok();
+        let at: Timestamp = shown["item"]["provenance"]["captured_at"].as_str().unwrap().parse().unwrap();
+        assert!(at <= world.now(), "{shown}");
+    }
 }
 
 async fn learned(world: &World, agent: &str, arguments: Value) -> String {

@@ -17,6 +17,7 @@ use crate::state::schema::{self, CHAINS, RECEIPT_PLACES, RECEIPTS, RECEIPTS_OF, 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use hmac::{Hmac, Mac};
 use newest::Newest;
+use oap_federation::ack::Countersignature;
 use oap_identity::{Did, Hash, ItemId, ReceiptId};
 use oap_memory::receipt::{Action, Receipt, ReceiptSignature, VerifiedReceipts, verify_chain};
 use oap_store::{Range, Store, StoreError};
@@ -259,8 +260,7 @@ impl<'a> Audit<'a> {
     }
 
     /// Adds a grantee's signature to a receipt that names it: a joint receipt (RFC 0010 A.7.1). The receipt's hash
-    /// does not cover signatures, so the chain stays as it is. The key is one that was in force at the receipt's time, for
-    /// that is what a verifier asks.
+    /// does not cover signatures, so the chain stays as it is. By a letter it is judged alike ([`Countersignature::verify`]).
     ///
     /// # Errors
     /// [`Error::NotFound`] for an unknown receipt, another's, or a signature that does not verify: the same answer.
@@ -270,12 +270,9 @@ impl<'a> Audit<'a> {
             return Err(Error::NotFound);
         }
         let grantee = self.0.document(signature.by.did()).await.map_err(|_| Error::NotFound)?;
-        let bytes = receipt.signed_bytes()?;
-        let key = signature.verify(&bytes, &grantee, receipt.timestamp).map_err(|_| Error::NotFound)?;
-        // A date is a signer's own word: whoever has a compromised key would sign what is older than that.
-        if key.revoked_at().is_some() {
-            return Err(Error::NotFound);
-        }
+        let signed = Countersignature { receipt: id, receipt_hash: receipt.hash()?, signature };
+        signed.verify(&receipt, &grantee).map_err(|_| Error::NotFound)?;
+        let signature = signed.signature;
         let stored = self
             .0
             .commit(move |w| {

@@ -102,6 +102,7 @@ fn a_child_is_within_its_parent_member_by_member() {
         (json!({"bearer": true}), Some(Granting::ChildBearer)),
         (json!({"purpose_codes": ["a"]}), None),
         (json!({"purpose_codes": []}), Some(Granting::ChildPurposeCodes)),
+        (json!({"budget": {}}), Some(Granting::Budget)),
         (json!({"budget": {"epsilon": 1}}), Some(Granting::ChildBudget)),
         (json!({"budget": {"queries": 5, "epsilon": 1}}), None),
         (json!({"status": {"status_list": {"idx": 1, "uri": "x"}}}), Some(Granting::ChildStatus)),

@@ -40,10 +40,11 @@ impl Words {
     }
 
     /// Selections, and the items that each selects, by number.
-    fn selections(&self, made: &[String]) -> [(Value, &'static [usize]); 11] {
+    fn selections(&self, made: &[String]) -> [(Value, &'static [usize]); 12] {
         let ([l1, l2, l3], [s1, s2, _], [t1, t2, _]) = (&self.labels, &self.subjects, &self.tags);
         let tag = |value: &String| format!("source={value}");
         let (early, late) = ("2021-03-01T18:00:00Z", "2021-03-02T18:00:00Z");
+        let (second, third) = ("2021-03-02T12:00:00Z", "2021-03-03T12:00:00Z");
         [
             (json!({"labels": [l1]}), &[0, 2]),
             (json!({"labels": [l1, l3]}), &[0, 2, 3]),
@@ -54,6 +55,8 @@ impl Words {
             (json!({"provenance_tags": [tag(t1)]}), &[0, 2]),
             (json!({"provenance_tags": [tag(t1), tag(t2)], "subjects": [s1]}), &[0, 1]),
             (json!({"labels": [l1, l2], "captured_after": early, "captured_before": late}), &[1]),
+            // The beginning is in it, the end is not.
+            (json!({"labels": [l1, l2], "captured_after": second, "captured_before": third}), &[1]),
             (json!({"items": made.get(..2), "labels": [l2]}), &[1]),
             (json!({"labels": [l1.to_uppercase()]}), &[]),
         ]

@@ -7,6 +7,7 @@ use super::{ids, items, note, owned, probe};
 use crate::world::whole_name;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use oap_identity::Timestamp;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -163,6 +164,17 @@ async fn times_to_come(context: &Context<'_>) -> Result<(), Failed> {
     expect(shown == past, || {
         format!(
             "an item that became known in the future (taken: {taken}) is shown: {shown:?}, must be {past:?}"
+        )
+    })?;
+    let item = json!({"provenance": ahead["provenance"]});
+    let taken =
+        context.try_owner(json!({"do": "correct", "item_id": past.first(), "item": item})).await?.is_ok();
+    let answer = context.answer(&session, &json!({})).await?;
+    let times = items(&answer).iter().map(|item| item["provenance"]["captured_at"].as_str());
+    let last: Option<Timestamp> = times.filter_map(|at| at?.parse().ok()).max();
+    expect(last.is_none_or(|last| last <= context.now().plus(2 * SKEW)), || {
+        format!(
+            "what was corrected to have become known in the future (taken: {taken}) is shown, of {last:?}"
         )
     })
 }

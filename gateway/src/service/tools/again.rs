@@ -25,7 +25,7 @@ pub(super) const SAID_AT: &str = "said_at";
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Place {
     pub item: ItemId,
-    /// When that became known.
+    /// When that became known: by now, whatever a clock said that stood ahead.
     pub captured_at: Timestamp,
 }
 
@@ -72,7 +72,7 @@ pub(super) fn said_before(
     from: Option<&Source>,
     within: Option<&InForce>,
 ) -> Result<Option<Before<Place>>, Error> {
-    let said = words(content);
+    let (said, now) = (words(content), gateway.clock.now());
     let own = || {
         let heads = gateway.heads.all();
         let own = heads.iter().filter(|head| *head.meta.author == *agent && may_conclude(gateway, head));
@@ -89,7 +89,7 @@ pub(super) fn said_before(
         // A hash finds, and the words decide.
         let is_same = *head.meta.author == *agent && text(&says).is_some_and(|text| words(text) == said);
         let at = words_at(&gateway.store, item, head.version_seq, &says)?.filter(|_| is_same);
-        let place = Place { item, captured_at: head.captured_at };
+        let place = Place { item, captured_at: head.captured_at.min(now) };
         before.extend(at.map(|since| Before { place, since, source: source(&says) }));
     }
     for (seq, _) in within.iter().flat_map(|of| of.head.replaced.iter().rev().take(MAX_FACTS)) {
@@ -105,7 +105,7 @@ pub(super) fn said_before(
         let is_same = Level::of(&says, false) == Level::AgentInferred
             && text(&says).is_some_and(|text| words(text) == said);
         let at = words_at(&gateway.store, head.item_id, *seq, &says)?.filter(|_| is_same);
-        let place = Place { item: head.item_id, captured_at: head.captured_at };
+        let place = Place { item: head.item_id, captured_at: head.captured_at.min(now) };
         before.extend(at.map(|since| Before { place, since, source: source(&says) }));
     }
     Ok(repeats(from, before))

@@ -82,9 +82,7 @@ impl Tools<'_> {
         let mut believed_now = confidence;
         if let Some(before) = &before {
             item["extensions"][EXTENSION][SAID_AT] = json!(before.since);
-            // Written while the clock stood ahead, it became known by now.
-            let known_at = before.place.captured_at.min(self.0.clock.now());
-            item["provenance"]["captured_at"] = json!(known_at);
+            item["provenance"]["captured_at"] = json!(before.place.captured_at);
             if let Some(days) = ttl_days {
                 // Its life is its own.
                 let end = self.0.clock.now().plus(Duration::from_secs(u64::from(days) * 86_400));
