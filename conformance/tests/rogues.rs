@@ -786,9 +786,8 @@ fn known_grant(
     before.unwrap_or(reply)
 }
 
-/// Why a rogue is missed by the probe meant for it; `None` where that probe catches it.
-async fn missed(rogue: &Rogue) -> Option<String> {
-    let (name, meant) = (rogue.name, rogue.meant);
+/// What a probe, and no other, finds of a rogue.
+async fn found(rogue: &Rogue, meant: &str) -> Outcome {
     let random = (rogue.random)();
     let store = oap_store::Store::in_memory(random.clone()).unwrap();
     let world = match meant {
@@ -815,13 +814,39 @@ async fn missed(rogue: &Rogue) -> Option<String> {
     let only = probe::all().iter().map(|probe| probe.id).find(|id| *id == meant);
     let (random, limits) = (Seeded::new(7), Limits { worlds, only, ..Limits::default() });
     let report = probe::run(ORIGIN, &front, Some(&front), &clock, &random, limits, &mut |_| {}).await;
-    let result = report.results.iter().find(|r| r.id == meant).unwrap();
-    let Outcome::Failed(why) = &result.outcome else {
-        return Some(format!("{name}: {meant} says {:?}", result.outcome));
-    };
+    report.results.iter().find(|r| r.id == meant).unwrap().outcome.clone()
+}
+
+/// Why a rogue is missed by the probe meant for it; `None` where that probe catches it.
+async fn missed(rogue: &Rogue) -> Option<String> {
+    let (name, meant) = (rogue.name, rogue.meant);
+    let outcome = found(rogue, meant).await;
+    let Outcome::Failed(why) = outcome else { return Some(format!("{name}: {meant} says {outcome:?}")) };
     println!("{name:<70}{meant:<35}{why}");
     why.contains("the answer's signature")
         .then(|| format!("{name} is caught only because it does not sign: {why}"))
+}
+
+/// What is said of each of these, by as many threads as there are cores.
+fn of_each<T: Send>(
+    all: impl Iterator<Item = T> + Send,
+    says: impl AsyncFn(&T) -> Option<String> + Sync,
+) -> Vec<String> {
+    let (left, said) = (Mutex::new(all), Mutex::new(Vec::new()));
+    // A gateway each: they know nothing of each other.
+    std::thread::scope(|scope| {
+        for _ in 0..std::thread::available_parallelism().map_or(1, usize::from) {
+            scope.spawn(|| {
+                let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+                loop {
+                    let Some(one) = left.lock().unwrap().next() else { break };
+                    let why = runtime.block_on(says(&one));
+                    said.lock().unwrap().extend(why);
+                }
+            });
+        }
+    });
+    said.into_inner().unwrap()
 }
 
 #[test]
@@ -831,23 +856,53 @@ fn each_is_caught_by_the_probe_meant_for_it() {
     assert_eq!(names.len(), rogues.len());
     // A part of a name, to look at some of them.
     let some = std::env::var("OAP_ROGUE").unwrap_or_default();
-    let left = Mutex::new(rogues.iter().filter(|rogue| rogue.name.contains(&some)));
-    let all_missed = Mutex::new(Vec::new());
-    // A gateway each: they know nothing of each other.
-    std::thread::scope(|scope| {
-        for _ in 0..std::thread::available_parallelism().map_or(1, usize::from) {
-            scope.spawn(|| {
-                let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-                loop {
-                    let Some(rogue) = left.lock().unwrap().next() else { break };
-                    let why = runtime.block_on(missed(rogue));
-                    all_missed.lock().unwrap().extend(why);
-                }
-            });
-        }
-    });
-    let missed = all_missed.into_inner().unwrap();
+    let missed =
+        of_each(rogues.iter().filter(|rogue| rogue.name.contains(&some)), async |rogue| missed(rogue).await);
     assert!(missed.is_empty(), "{missed:#?}");
+}
+
+/// Gateways that let nobody in at one door, and the probes of what is behind it.
+macro_rules! closed {
+    ($($door:literal: $($probe:literal)*;)*) => { [$(
+        (
+            Rogue {
+                name: $door,
+                answered: |_, r, reply| {
+                    if r.path.starts_with($door) && reply.status < 400 { refused(reply, 403, "policy_block") } else { reply }
+                },
+                ..HONEST
+            },
+            &[$($probe),*][..],
+        ),
+    )*] };
+}
+
+/// Who refuses everything at a door has not refused what had to be refused there: each of its probes asks for what must be let in as well.
+#[test]
+fn who_refuses_everything_at_a_door_passes_none_of_its_probes() {
+    let closed = closed! {
+        "/oap/memory/grant": "refused-grants" "refused-grant-proofs" "refused-children" "refused-drafts" "grant-limits"
+            "grant-unknown-filter-field" "grant-altered" "grant-foreign" "grant-unsigned" "grant-not-yet-valid";
+        "/oap/memory/query": "refused-queries" "refused-tokens" "refused-proofs" "filter" "projection";
+        "/oap/memory/export": "export" "receipts-name-grants";
+        "/oap/memory/ack": "refused-countersignatures" "what-grantees-may-know";
+        "/oap/memory/status": "status-list" "grant-revoked";
+        "/oap/memory/subscribe": "subscriptions" "events" "events-behind-gates" "subscription-credentials";
+        "/oap/memory/witnessed": "witnessed-receipts";
+        "/oap/memory/changes": "device-changes";
+        "/oap/invoke": "refused-actions" "refused-envelopes" "refused-grant-actions" "public-log";
+        "/oap/audit": "refused-log-questions" "receipts-of-others" "receipt-chain" "public-log";
+        "/oap/receipt/verify": "receipts-verified";
+        "/oap/data/delete": "refused-deletions" "deletion-receipt";
+        "/oap/peer/letter": "letters" "letter-replies" "acknowledgements" "device-letters";
+        "/mcp": "mcp-credentials" "mcp-answers";
+    };
+    let pairs = closed.iter().flat_map(|(rogue, probes)| probes.iter().map(move |probe| (rogue, *probe)));
+    let passed = of_each(pairs, async |(rogue, probe)| {
+        let outcome = found(rogue, probe).await;
+        (outcome == Outcome::Passed).then(|| format!("nobody gets in at {}, and {probe} passes", rogue.name))
+    });
+    assert!(passed.is_empty(), "{passed:#?}");
 }
 
 /// A probe that nothing is known to fail is not known to catch anything: one of these, or a fault of the witness (`tests/witness.rs` puts it in).

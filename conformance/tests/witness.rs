@@ -118,7 +118,8 @@ impl Wire for Witness {
             let headers =
                 request.headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
             let request = HttpRequest { method, url: &url, headers, body: request.body };
-            let answer = self.client.send(request, ALLOWED).await.map_err(|e| unanswered(&e))?;
+            let answer = self.client.send(request, ALLOWED).await;
+            let answer = answer.map_err(|e| WireError::Unanswered(format!("{e}: {}", e.root_cause())))?;
             Ok(Reply { status: answer.status.as_u16(), headers: answer.headers, bytes: answer.body })
         })
     }

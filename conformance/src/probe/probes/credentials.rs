@@ -140,7 +140,7 @@ async fn limits(context: &Context<'_>) -> Result<(), Failed> {
     let most = manifest["max_grant_size_items"].as_u64().unwrap_or(context.declared().max_items);
     let days = context.declared().max_days;
     let (grantee, label) = (context.stranger(), context.word());
-    context.owner(json!({"do": "grant", "draft": context.draft(&grantee, &label, 2)})).await?;
+    context.granted(&label, 2).await?;
     let end = |days: u64| json!(context.now().plus(Duration::from_secs(days * 86_400)));
     for (what, member, value) in [
         ("more items than the manifest allows", "max_items", json!(most + 1)),
@@ -158,8 +158,8 @@ async fn limits(context: &Context<'_>) -> Result<(), Failed> {
 
 async fn unknown_filter(context: &Context<'_>) -> Result<(), Failed> {
     let (grantee, label) = (context.stranger(), context.word());
+    context.granted(&label, 2).await?;
     let mut draft = context.draft(&grantee, &label, 2);
-    context.owner(json!({"do": "grant", "draft": draft})).await?;
     draft["filter"][context.word()] = json!(["x"]);
     comes_to_nothing(context, &grantee, draft, "a grant with an unknown filter field").await
 }

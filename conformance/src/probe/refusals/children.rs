@@ -77,10 +77,15 @@ pub(in super::super) async fn children(context: &Context<'_>) -> Result<(), Fail
 pub(super) async fn children_by(context: &Context<'_>, way: Way) -> Result<(), Failed> {
     let manifest = context.get("/.well-known/oap-memory.json").await?;
     let mut model = model(&manifest)?;
-    let (above, alone) = (context.stranger(), context.stranger());
+    let [above, alone, free] = [context.stranger(), context.stranger(), context.stranger()];
     let (delegable, barren) = (issued(context, &above, true).await?, issued(context, &alone, false).await?);
-    model.granted(&delegable);
-    model.granted(&barren);
+    let for_anything = issued_with(context, &free, |draft| {
+        draft.as_object_mut().map(|members| members.remove("purpose_codes"));
+    })
+    .await?;
+    for grant in [&delegable, &barren, &for_anything] {
+        model.granted(grant);
+    }
     for granting in Granting::ALL.iter().copied() {
         let note = || context.note_at(&Condition::Granting(granting), way.door());
         match grants::violations(granting) {
@@ -88,6 +93,7 @@ pub(super) async fn children_by(context: &Context<'_>, way: Way) -> Result<(), F
             Violation::OfChild(cases) | Violation::Both(_, cases) => {
                 let above = match granting {
                     Granting::ChildNotDelegable => (&barren, &alone),
+                    Granting::PurposeCodes => (&for_anything, &free),
                     _ => (&delegable, &above),
                 };
                 let decides = cases.decides();

@@ -85,9 +85,10 @@ pub(super) fn violations(granting: Granting) -> Violation {
         Granting::DurationAbove => Violation::AtIssue(broken("a millisecond more", |d, l| {
             lives(d, l, l.end().plus(Duration::from_millis(1)))
         })),
-        Granting::Ended => Violation::AtIssue(
+        Granting::Ended => Violation::Both(
             broken("when it begins", |d, l| lives(d, l, l.begins))
                 .right("a second later", |d, l| lives(d, l, l.begins.plus(Duration::from_secs(1)))),
+            broken("when it begins", |c, _| c["not_before"] = c["expires_at"].clone()),
         ),
         Granting::UnknownProfile => Violation::AtIssue(broken("nonsense", |d, _| {
             d["redaction_profile"] = json!("oap.profile.projection.nonsense.v9")
@@ -120,14 +121,8 @@ pub(super) fn violations(granting: Granting) -> Violation {
             broken("1001", |c, _| c["purpose"] = json!("x".repeat(1001)))
                 .right("1000", |c, _| c["purpose"] = json!("ö".repeat(1000))),
         ),
-        Granting::PurposeCodes => Violation::AtIssue(
-            broken("17", |d, _| d["purpose_codes"] = many(17))
-                .right("16", |d, _| d["purpose_codes"] = many(16))
-                .broken("a capital", |d, _| d["purpose_codes"] = json!(["Travel"]))
-                .right("every sign", |d, _| d["purpose_codes"] = json!(["a-z_0.9"]))
-                .broken("65 bytes", |d, _| d["purpose_codes"] = json!(["x".repeat(65)]))
-                .right("64 bytes", |d, _| d["purpose_codes"] = json!(["x".repeat(64)])),
-        ),
+        // The parent is one without codes, below which a child may have any.
+        Granting::PurposeCodes => Violation::Both(purpose_codes(), purpose_codes()),
         Granting::FilterList => Violation::Both(
             broken("257", |d, _| d["filter"]["labels_any"] = many(257))
                 .right("256", |d, _| d["filter"]["labels_any"] = many(256))
@@ -318,6 +313,16 @@ pub(super) fn violations(granting: Granting) -> Violation {
             c["parent"] = json!(format!("sha256:{}", "0".repeat(64)))
         })),
     }
+}
+
+/// The codes of a draft, or of a child.
+fn purpose_codes() -> Cases<Change> {
+    broken("17", |d, _| d["purpose_codes"] = many(17))
+        .right("16", |d, _| d["purpose_codes"] = many(16))
+        .broken("a capital", |d, _| d["purpose_codes"] = json!(["Travel"]))
+        .right("every sign", |d, _| d["purpose_codes"] = json!(["a-z_0.9"]))
+        .broken("65 bytes", |d, _| d["purpose_codes"] = json!(["x".repeat(65)]))
+        .right("64 bytes", |d, _| d["purpose_codes"] = json!(["x".repeat(64)]))
 }
 
 /// A draft in a scope whose filter names these.

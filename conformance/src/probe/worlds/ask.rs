@@ -118,9 +118,10 @@ async fn once(
         // An item may have ended while it was asked: what was said is from before that, or from after it.
         let took = context.now().millis() - before.millis();
         let (from, to) = (at.millis() - took, at.millis() + took);
-        let ends = lived.model.ends().filter(|end| (from..=to).contains(&end.millis()));
+        let model = lived.model.clone();
+        let ends = model.ends().filter(|end| (from..=to).contains(&end.millis()));
         for moment in std::iter::once(Timestamp::from_millis(from)).chain(ends) {
-            let other = lived.model.query(live.id(), query, moment, &lived.disclosed);
+            let other = model.query(live.id(), query, moment, &lived.disclosed);
             let others = other.differences(reply.status, &answer);
             if others.is_empty() {
                 (expected, differences) = (other, others);
@@ -168,7 +169,7 @@ pub(in super::super) async fn explain(
     for id in [shown, hidden].into_iter().flatten() {
         let Some(live) = lived.grants.get(&grant) else { return Ok(()) };
         // A budget may be spent by now.
-        let expected = lived.model.query(live.id(), &everything, lived.now(), &lived.disclosed);
+        let expected = lived.model.clone().query(live.id(), &everything, lived.now(), &lived.disclosed);
         let Some(shown) = expected.answer() else { return Ok(()) };
         let whole = lived.context.call(&live.session, "memory_explain", &json!({"item_id": id})).await?;
         let reply = mcp::said(&whole);

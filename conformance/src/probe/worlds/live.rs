@@ -231,12 +231,14 @@ pub(in super::super) async fn revoke(lived: &mut Lived<'_>, grant: usize) -> Res
 /// Whether a grant is not there yet, and what it is made from is in force.
 fn may_be_granted(lived: &Lived<'_>, grant: usize) -> bool {
     let Some(planned) = lived.world.grants.get(grant) else { return false };
+    // What is only thought of decides nothing.
+    let model = lived.model.clone();
     let in_force = |parent: usize| {
         let now = lived.context.now();
-        let ask = |id: &str| lived.model.query(id, &json!({}), now, &lived.disclosed);
+        let ask = |id: &str| model.query(id, &json!({}), now, &lived.disclosed);
         lived.grants.get(&parent).is_some_and(|live| ask(live.id()).answer().is_some())
     };
-    let is_bridged = planned.parent.is_some() || lived.model.is_bridged(&planned.draft, lived.now());
+    let is_bridged = planned.parent.is_some() || model.is_bridged(&planned.draft, lived.now());
     !lived.grants.contains_key(&grant) && is_bridged && planned.parent.is_none_or(in_force)
 }
 

@@ -26,6 +26,9 @@ pub const CONNECT: Duration = Duration::from_secs(10);
 /// Time without a byte of the answer.
 pub const SILENCE: Duration = Duration::from_secs(45);
 
+/// How long a connection that nobody uses is kept. Servers close theirs after 5 s and more: who closes first is not asked on one that is closed.
+const IDLE: Duration = Duration::from_secs(4);
+
 /// Why there is no client: an authority that is no certificate, or a process without a TLS provider.
 #[derive(Debug, thiserror::Error)]
 #[error(transparent)]
@@ -92,7 +95,7 @@ impl Outgoing {
 
 /// What all clients have in common.
 fn bare() -> ClientBuilder {
-    Client::builder().no_proxy().redirect(redirect::Policy::none())
+    Client::builder().no_proxy().redirect(redirect::Policy::none()).pool_idle_timeout(IDLE)
 }
 
 /// How much of an answer is read, and how long it is waited for.
