@@ -969,6 +969,7 @@ const SHOW_NOTHING: &[&str] = &[
     "mcp-answers",
     "memory-manifest",
     "memory-manifest-signed",
+    "outputs-by-schema",
     "public-log",
     "push-door",
     "refused-actions",

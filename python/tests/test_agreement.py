@@ -79,6 +79,7 @@ CASES: dict[str, tuple[tuple[Any, Any, list[Any]], str | None, str | None]] = {
     "of a long label": (alone(grant(filter={"labels_any": ["a" * 257]})), NO, None),
     "of no purpose but blanks": (alone(grant(purpose="\u00a0\n")), NO, None),
     "a header that says more": (alone(detached(grant(), OWNER, {"typ": "x", "x5t": "y"})), None, None),
+    "a header with zip": (alone(detached(grant(), OWNER, {"zip": "DEF"})), NO, None),
     "a header with x5c": (alone(detached(grant(), OWNER, {"x5c": []})), NO, None),
     "null in a filter": (alone(grant(filter={"kinds": None})), NO, ACCEPTED),
     "an operation twice": (alone(grant(operations=["query", "query"])), NO, ACCEPTED),

@@ -113,9 +113,9 @@ fn refusal(request: &Request, reply: &Reply) -> Vec<String> {
         wrong.push(format!("the code is {code:?}"));
     }
     let named = request.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("oap-request-id"));
-    // A name of another form is replaced.
+    // A name of another form is replaced; an envelope has its own.
     let is_name = |name: &str| name.parse::<RequestId>().is_ok();
-    if named.is_some_and(|(_, name)| is_name(name) && body["request_id"] != name.as_str()) {
+    if !enveloped && named.is_some_and(|(_, name)| is_name(name) && body["request_id"] != name.as_str()) {
         wrong.push("request_id is not that of OAP-Request-Id".to_owned());
     }
     wrong

@@ -13,6 +13,7 @@ mod probes;
 pub mod refusals;
 pub mod report;
 pub mod requirements;
+mod schema;
 pub mod wire;
 mod worlds;
 

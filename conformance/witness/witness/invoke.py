@@ -1,6 +1,7 @@
 """Actions by envelope, and finding them (docs/protocol.md sections 3 and 12, docs/bytes.md section 8)."""
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 from .canon import jcs, sha256
@@ -52,6 +53,12 @@ def check_envelope(body: dict[str, Any], now: int) -> None:
     signature = body["signature"]
     need(isinstance(signature, dict) and set(signature) == {"alg", "kid", "value"}, "signature", "alg, kid, value")
     need(all(isinstance(one, str) for one in signature.values()), "signature", "texts")
+
+
+def check_headers(body: dict[str, Any], sent: Callable[[str], list[str]]) -> None:
+    """Headers say what the envelope says (section 12)."""
+    for header, name in (("OAP-Request-Id", "request_id"), ("OAP-Version", "oap_version")):
+        need(all(value == body[name] for value in sent(header)), name, f"that of {header}")
 
 
 def caller_of(house: House, body: dict[str, Any]) -> str | None:

@@ -19,7 +19,7 @@ _BASE58 = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
 _PRIME = 2**255 - 19
 _ORDER_8 = 0x7A03AC9277FDC74EC6CC392CFA53202A0F67100D760B3CBA4FD83D3D706A17C7
 _SMALL = {0, 1, _PRIME - 1, _ORDER_8, _PRIME - _ORDER_8}
-_REFUSED = {"crit", "b64", "jku", "x5u", "x5c"}
+_REFUSED = {"crit", "b64", "jku", "x5u", "x5c", "zip"}
 
 
 class Invalid(ValueError):

@@ -23,6 +23,13 @@ _ACTIONS = {
     "memory_grant": "Exchanges a grant for a token.",
 }
 
+# What an output has at least.
+_OUTPUTS = {
+    "memory_describe": ["principal", "belief_threshold", "kinds_supported", "memory_exchange", "projections"],
+    "memory_query": ["request_id", "response_id", "items", "projection_applied", "receipt", "signature"],
+    "memory_grant": ["memory_grant_jwt", "expires_in", "token_type", "receipt_id"],
+}
+
 
 @lru_cache
 def _agreement(_: str) -> str:
@@ -104,7 +111,7 @@ def _action(name: str, summary: str) -> dict[str, Any]:
         "summary": summary,
         "description_for_agents": summary,
         "input_schema": {"type": "object"},
-        "output_schema": {"type": "object"},
+        "output_schema": {"type": "object", "required": _OUTPUTS[name]},
         "side_effects": "read",
         "idempotent": name == "memory_describe",
         "rate_limit": {"rpm": 600, "concurrent": 8},

@@ -151,6 +151,7 @@ class Gateway:
         body = e.envelope = e.json()
         action = invoke.action_of(body)
         invoke.check_envelope(body, self.house.clock.now())
+        invoke.check_headers(body, e.all)
         if action == "memory_describe":
             return _json(self._locked(invoke.describe, body))
         invoke.caller_of(self.house, body)

@@ -160,7 +160,7 @@ fn header_members(header: &str) -> Result<Value, SignedError> {
     if members["alg"] != "EdDSA" {
         return Err(SignedError::Algorithm);
     }
-    for name in ["crit", "b64", "jku", "x5u", "x5c"] {
+    for name in ["crit", "b64", "jku", "x5u", "x5c", "zip"] {
         if members.get(name).is_some() {
             return Err(SignedError::Header(name));
         }

@@ -102,6 +102,7 @@ fn wycheproof_jws_shapes_on_eddsa() {
     let mac_with_public_key = resigned(&header(json!({"alg": "HS256", "kid": kid, "typ": "t+jwt"})));
     let refused = [
         ("modified signature", format!("{h}.{p}.{}", B64.encode(&flipped))),
+        ("S + L", format!("{h}.{p}.{}", lifted(s))),
         ("missing signature", format!("{h}.{p}.")),
         ("missing signature and separator", format!("{h}.{p}")),
         ("modified payload", format!("{h}.{}.{s}", B64.encode(br#"{"sub":"b"}"#))),
@@ -127,6 +128,7 @@ fn wycheproof_jws_shapes_on_eddsa() {
             "crit",
             resigned(&header(json!({"alg": "EdDSA", "kid": kid, "typ": "t+jwt", "crit": ["x"], "x": 1}))),
         ),
+        ("zip", resigned(&header(json!({"alg": "EdDSA", "kid": kid, "typ": "t+jwt", "zip": "DEF"})))),
         ("other typ", resigned(&header(json!({"alg": "EdDSA", "kid": kid, "typ": "u+jwt"})))),
         ("no kid", resigned(&header(json!({"alg": "EdDSA", "typ": "t+jwt"})))),
         (
@@ -136,6 +138,37 @@ fn wycheproof_jws_shapes_on_eddsa() {
     ];
     for (name, token) in refused {
         assert!(check(&token).is_err(), "{name}");
+    }
+}
+
+/// The signature with S + L in place of S: another text of the same (RFC 8032 5.1.7).
+fn lifted(signature: &str) -> String {
+    const ORDER: [u8; 32] = [
+        0xed, 0xd3, 0xf5, 0x5c, 0x1a, 0x63, 0x12, 0x58, 0xd6, 0x9c, 0xf7, 0xa2, 0xde, 0xf9, 0xde, 0x14, 0, 0,
+        0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x10,
+    ];
+    let mut bytes = B64.decode(signature).unwrap();
+    let mut carry = 0;
+    for (byte, more) in bytes[32..].iter_mut().zip(ORDER) {
+        let [low, high] = (u16::from(*byte) + u16::from(more) + u16::from(carry)).to_le_bytes();
+        (*byte, carry) = (low, high);
+    }
+    B64.encode(bytes)
+}
+
+/// Points of small order: none of them is a key, though under the first one anything is signed by the base point and 1.
+#[test]
+fn keys_of_small_order_are_refused() {
+    let mut points = [[0; 32], [0; 32], [0xff; 32]];
+    points[0][0] = 1;
+    (points[2][0], points[2][31]) = (0xec, 0x7f);
+    for x in points.map(|point| B64.encode(point)) {
+        let jwk = json!({"crv": "Ed25519", "kty": "OKP", "x": x});
+        assert!(PublicKey::from_jwk(&jwk).is_err(), "{x}");
+        let head = B64.encode(json!({"alg": "EdDSA", "jwk": jwk, "typ": "t+jwt"}).to_string());
+        let one = [[0x58; 1].as_slice(), &[0x66; 31], &[1], &[0; 31]].concat();
+        let proof = format!("{head}.{}.{}", B64.encode("{}"), B64.encode(one));
+        assert!(UnverifiedJwt::parse(&proof, "t+jwt").unwrap().jwk().is_err(), "{x}");
     }
 }
 

@@ -13,7 +13,7 @@ from .keys import verify
 
 MAX_HEADER = 4096
 """Characters of a header."""
-_REFUSED = ("crit", "b64", "jku", "x5u", "x5c")
+_REFUSED = ("crit", "b64", "jku", "x5u", "x5c", "zip")
 
 
 @dataclass(frozen=True)

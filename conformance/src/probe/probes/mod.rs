@@ -9,6 +9,7 @@ mod found;
 mod letters;
 mod lifecycle;
 mod named;
+mod outputs;
 mod passed_on;
 mod projection;
 mod published;
@@ -58,6 +59,7 @@ use probe;
 pub(super) fn all() -> Vec<Probe> {
     [
         published::all(),
+        outputs::all(),
         credentials::all(),
         projection::all(),
         receipts::all(),

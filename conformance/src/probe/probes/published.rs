@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 pub(super) fn all() -> Vec<Probe> {
     vec![
-        public("memory-manifest", &["ME-07"], Severity::Major, probe!(memory_manifest)),
+        public("memory-manifest", &["ME-07", "ME-16"], Severity::Major, probe!(memory_manifest)),
         public(
             "memory-manifest-signed",
             &["ME-07", "ID-1", "CF-02"],
@@ -49,6 +49,10 @@ async fn memory_manifest(context: &Context<'_>) -> Result<(), Failed> {
         let here = url.starts_with(context.origin());
         expect(here, || format!("oap-memory.json: endpoints.{endpoint} is {url:?}, not at this origin"))?;
     }
+    let audited = manifest["confidentiality"]["memorization_audit"]["status"].as_str();
+    expect(audited.is_some_and(|status| !status.is_empty()), || {
+        "oap-memory.json: confidentiality.memorization_audit says no status".to_owned()
+    })?;
     let exchange = &manifest["memory_exchange"];
     expect(exchange["supported"] == true, || {
         "oap-memory.json: memory_exchange.supported is not true".to_owned()

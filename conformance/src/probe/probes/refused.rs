@@ -11,8 +11,8 @@ use super::{owned, probe, waiting};
 pub(super) fn all() -> Vec<Probe> {
     use Severity::{Critical, Major};
     vec![
-        owned("refused-tokens", &["ME-04", "CO-13"], Critical, probe!(of_tokens)),
-        owned("refused-bearer-tokens", &["ME-04", "CO-13"], Critical, probe!(bearer_tokens)),
+        owned("refused-tokens", &["ME-04", "CO-13", "DE-05"], Critical, probe!(of_tokens)),
+        owned("refused-bearer-tokens", &["ME-04", "CO-13", "DE-05"], Critical, probe!(bearer_tokens)),
         owned("refused-proofs", &["ME-04", "CO-34"], Critical, probe!(proofs_of_possession)),
         owned("subscription-credentials", &["ME-04", "CO-13", "CO-34"], Critical, probe!(of_subscriptions)),
         owned("witnessed-credentials", &["ME-04", "CO-13", "CO-34"], Critical, probe!(of_witnessed)),
@@ -35,7 +35,7 @@ pub(super) fn all() -> Vec<Probe> {
         ),
         owned("refused-queries", &["ME-09", "PM-4", "CO-38", "SP-03", "PJ-06"], Major, probe!(of_queries)),
         owned("refused-actions", &["ME-09", "PM-4"], Major, probe!(of_actions)),
-        owned("refused-envelopes", &["ME-04", "PM-4", "CO-10"], Critical, probe!(envelopes)),
+        owned("refused-envelopes", &["ME-04", "PM-4", "CO-10", "CO-11"], Critical, probe!(envelopes)),
         owned("refused-countersignatures", &["RC-2"], Major, probe!(acknowledgements)),
         owned("refused-log-questions", &["RC-2"], Major, probe!(log)),
     ]

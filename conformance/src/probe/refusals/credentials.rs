@@ -2,9 +2,10 @@
 
 use super::cases::Case;
 use super::doors::{Family, dealt};
+use super::jws::{NEUTRAL, Seal};
 use super::proofs::{Violation as OfProof, of_grant_proof, of_proof};
 use super::rules::{BearerRule, Condition, Door, GrantProofRule, ProofRule, ShownAt, TokenRule};
-use super::scene::{Scene, bearer};
+use super::scene::{Ahead, Scene, bearer};
 use super::tokens::{Given, Violation as OfToken, violations};
 use crate::probe::Failed;
 use crate::probe::context::{Context, expect};
@@ -130,6 +131,7 @@ async fn of_tokens(context: &Context<'_>, family: Family, bearer: bool) -> Resul
         let given = Given {
             token: &scene.session.token,
             granter: granter.unwrap_or_default(),
+            grantee: &scene.session.grantee,
             stranger: &scene.stranger,
             bearer,
             others: vec![("the status list", status.clone()), ("the grantee's own proof", scene.made(&own))],
@@ -232,6 +234,8 @@ async fn of_proofs(context: &Context<'_>, family: Family) -> Result<(), Failed> 
                     context.note_at(&Condition::Proof(rule), door.as_str());
                     continue;
                 }
+                // Of grantees' proofs alone: nobody has a token that is bound to such a key.
+                OfProof::Weak => continue,
             };
             scene.control(context, door).await?;
             let decides = cases.decides();
@@ -251,6 +255,28 @@ async fn of_proofs(context: &Context<'_>, family: Family) -> Result<(), Failed> 
         }
     }
     Ok(())
+}
+
+/// A grant made out to the neutral point, under which anything is signed: it is refused at issue, or whoever shows it is.
+async fn weak(context: &Context<'_>, place: ShownAt, ahead: Ahead) -> Result<(), Failed> {
+    let mut draft = context.draft(&context.stranger(), &context.word(), 2);
+    draft["grantee"] = json!(NEUTRAL);
+    let Ok(mut issued) = context.try_owner(json!({"do": "grant", "draft": draft})).await? else {
+        return Ok(());
+    };
+    let scene = Scene::shown(context, issued["grant"].take(), ahead);
+    let address = format!("{}{}", context.origin(), place.path(context, &scene.session.grant));
+    let made = || {
+        let mut jws = scene.grant_proof(context, &address)?;
+        let name = NEUTRAL.trim_start_matches("did:key:");
+        (jws.header["kid"], jws.seal) = (json!(format!("{NEUTRAL}#{name}")), Seal::Neutral);
+        (jws.claims["iss"], jws.claims["sub"]) = (json!(NEUTRAL), json!(NEUTRAL));
+        place.request(context, &scene, &scene.made(&jws))
+    };
+    let (status, must) = (context.send_each(made).await?.status, place.refuses());
+    expect(status == must, || {
+        format!("{place}: {}: the neutral point: status {status}, must be {must}", GrantProofRule::Weak)
+    })
 }
 
 /// Every condition on grantees' proofs, where they are shown.
@@ -281,6 +307,11 @@ pub(in super::super) async fn grant_proofs(context: &Context<'_>) -> Result<(), 
                     let again = context.send(place.request(context, &scene, &proof)?).await?.status;
                     expect(first == 200, || wrong("once", first, 200))?;
                     expect(again == place.refuses(), || wrong("twice", again, place.refuses()))?;
+                    context.note_at(&Condition::GrantProof(rule), place.as_str());
+                    continue;
+                }
+                OfProof::Weak => {
+                    weak(context, place, scene.ahead).await?;
                     context.note_at(&Condition::GrantProof(rule), place.as_str());
                     continue;
                 }

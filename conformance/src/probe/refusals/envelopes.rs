@@ -24,6 +24,8 @@ struct Around<'a> {
     /// millisecond apart, and else ten seconds from the limit: requests take time.
     within: Duration,
     beyond: Duration,
+    /// What is sent beside it.
+    headers: Vec<(&'static str, String)>,
 }
 
 impl<'a> Around<'a> {
@@ -34,7 +36,7 @@ impl<'a> Around<'a> {
             true => (SKEW, SKEW + Duration::from_millis(1)),
             false => (SKEW - MARGIN, SKEW + MARGIN),
         };
-        Self { agent, stranger, now: ahead.now(context), within, beyond }
+        Self { agent, stranger, now: ahead.now(context), within, beyond, headers: Vec::new() }
     }
 
     /// So long ago.
@@ -45,7 +47,7 @@ impl<'a> Around<'a> {
 }
 
 /// What makes a signed envelope another one. It is signed anew, unless its signature is what is changed.
-type Change = fn(&mut Value, &Around<'_>);
+type Change = fn(&mut Value, &mut Around<'_>);
 
 fn broken(what: &'static str, change: Change) -> Cases<Change> {
     Cases::breaking(what, change)
@@ -85,6 +87,14 @@ fn cases(rule: EnvelopeRule, action: &str) -> Cases<Change> {
             broken("25 characters", |e, _| e["request_id"] = json!("01J9V8B7H1ZK4D2A0M9R8F0KQ"))
                 .broken("a letter that is none", |e, _| e["request_id"] = json!("01J9V8B7H1ZK4D2A0M9R8F0KQI"))
         }
+        EnvelopeRule::Headers => broken("another OAP-Request-Id", |_, a| {
+            a.headers.push(("oap-request-id", "01J9V8B7H1ZK4D2A0M9R8F0KQX".to_owned()));
+        })
+        .broken("another OAP-Version", |_, a| a.headers.push(("oap-version", "2.0".to_owned())))
+        .right("the same", |e, a| {
+            let name = e["request_id"].as_str().unwrap_or_default().to_owned();
+            a.headers.extend([("oap-request-id", name), ("oap-version", "1.0".to_owned())]);
+        }),
         EnvelopeRule::Time => broken("too old", |e, a| e["timestamp"] = a.ago(a.beyond))
             .right("old", |e, a| e["timestamp"] = a.ago(a.within))
             .broken("too far ahead", |e, a| e["timestamp"] = json!(a.now.plus(a.beyond)))
@@ -140,7 +150,11 @@ const ACTIONS: [&str; 6] =
     ["memory.describe", "memory_describe", "memory.query", "memory_query", "memory.grant", "memory_grant"];
 
 /// What an action is called with. A proof is good once, so it is made anew each time.
-fn called(context: &Context<'_>, session: &Session, action: &str) -> Result<Value, Failed> {
+pub(in super::super) fn called(
+    context: &Context<'_>,
+    session: &Session,
+    action: &str,
+) -> Result<Value, Failed> {
     let input = match action {
         "memory.grant" | "memory_grant" => {
             let hash = Hash::of_canonical(&session.grant).map_err(|e| Failed::Skipped(e.to_string()))?;
@@ -160,7 +174,7 @@ fn called(context: &Context<'_>, session: &Session, action: &str) -> Result<Valu
 }
 
 /// A request with an envelope, and with a token where the action wants one.
-fn request(
+pub(in super::super) fn request(
     context: &Context<'_>,
     session: &Session,
     action: &str,
@@ -192,12 +206,16 @@ pub(in super::super) async fn envelopes(context: &Context<'_>) -> Result<(), Fai
                 let made = || {
                     let mut envelope = called(context, &session, action)?;
                     let signature = envelope["signature"].clone();
-                    change(&mut envelope, &Around::of(context, ahead, &session.grantee, &stranger));
+                    let mut around = Around::of(context, ahead, &session.grantee, &stranger);
+                    change(&mut envelope, &mut around);
                     if rule != EnvelopeRule::Signature && envelope["signature"] == signature {
                         seal(&mut envelope, &session.grantee, &session.grantee)?;
                     }
                     last.lock().unwrap_or_else(PoisonError::into_inner).clone_from(&envelope);
-                    request(context, &session, action, &envelope)
+                    let mut request = request(context, &session, action, &envelope)?;
+                    let named = around.headers.into_iter().map(|(name, value)| (name.to_owned(), value));
+                    request.headers.extend(named);
+                    Ok(request)
                 };
                 let reply = context.send_each(made).await?;
                 let envelope = last.into_inner().unwrap_or_else(PoisonError::into_inner);

@@ -3,7 +3,7 @@
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use oap_identity::{Hash, Signer};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// Whose key signs, and how.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,6 +18,10 @@ pub(super) enum Seal {
     Empty,
     /// The right one, with one bit changed.
     Changed,
+    /// The right one, with S + L in place of S.
+    Lifted,
+    /// One that holds under [`neutral`], whatever is signed.
+    Neutral,
 }
 
 /// A JWS as it is about to be made.
@@ -58,6 +62,8 @@ impl Jws {
             Seal::Own => own.sign(signed.as_bytes()),
             Seal::Stranger => stranger.sign(signed.as_bytes()),
             Seal::Changed => changed(&own.sign(signed.as_bytes())),
+            Seal::Lifted => lifted(&own.sign(signed.as_bytes())),
+            Seal::Neutral => of_neutral(),
             Seal::Empty => String::new(),
             Seal::Hmac => URL_SAFE_NO_PAD.encode(hmac(own.public().as_bytes(), signed.as_bytes())),
         };
@@ -90,6 +96,44 @@ pub(super) fn changed(signature: &str) -> String {
     format!("{other}{}", signature.get(1..).unwrap_or_default())
 }
 
+/// The order of the base point (RFC 8032 5.1: L), least byte first.
+const ORDER: [u8; 32] = [
+    0xed, 0xd3, 0xf5, 0x5c, 0x1a, 0x63, 0x12, 0x58, 0xd6, 0x9c, 0xf7, 0xa2, 0xde, 0xf9, 0xde, 0x14, 0, 0, 0,
+    0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x10,
+];
+
+/// A signature with S + L in place of S: the equation holds as before, and it is another text (RFC 8032 5.1.7).
+pub(super) fn lifted(signature: &str) -> String {
+    let mut bytes = URL_SAFE_NO_PAD.decode(signature).unwrap_or_default();
+    let mut carry = 0;
+    for (byte, more) in bytes.iter_mut().skip(32).zip(ORDER) {
+        let [low, high] = (u16::from(*byte) + u16::from(more) + u16::from(carry)).to_le_bytes();
+        (*byte, carry) = (low, high);
+    }
+    URL_SAFE_NO_PAD.encode(bytes)
+}
+
+/// 1, least byte first: as a scalar, and as the neutral point, which is of small order.
+const ONE: [u8; 32] =
+    [1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+
+/// The neutral point as a public key.
+pub(super) fn neutral() -> Value {
+    json!({"crv": "Ed25519", "kty": "OKP", "x": URL_SAFE_NO_PAD.encode(ONE)})
+}
+
+/// The did:key of that key.
+pub(super) const NEUTRAL: &str = "did:key:z6MkeXATEjyXENzBXBxgC5EHk2JE5aqd7qMGGtDpLUH1e2Sj";
+
+/// The base point as R and 1 as S: S times the base point is R, and the key adds nothing to it.
+fn of_neutral() -> String {
+    let mut base = [0x66; 32];
+    if let Some(first) = base.first_mut() {
+        *first = 0x58;
+    }
+    URL_SAFE_NO_PAD.encode([base, ONE].concat())
+}
+
 /// HMAC-SHA-256 (RFC 2104) under a key of at most 64 bytes.
 pub(super) fn hmac(key: &[u8], message: &[u8]) -> [u8; 32] {
     let padded =
@@ -105,6 +149,19 @@ mod tests {
     #[test]
     fn a_member_stands_twice() {
         assert_eq!(doubled(r#"{"a":1,"b":2}"#.to_owned()), r#"{"a":1,"a":1,"b":2}"#);
+    }
+
+    #[test]
+    fn a_lifted_signature_is_another_text_of_the_same() {
+        let zero = URL_SAFE_NO_PAD.encode([0; 64]);
+        let order = URL_SAFE_NO_PAD.encode([[0; 32], ORDER].concat());
+        assert_eq!(lifted(&zero), order);
+        let signer = Signer::did_key(&[7; 32]).unwrap();
+        let bytes = |text: &str| URL_SAFE_NO_PAD.decode(text).unwrap();
+        let signature = signer.sign(b"words");
+        assert!(signer.public().verify(b"words", &bytes(&signature)).is_ok());
+        assert!(signer.public().verify(b"words", &bytes(&lifted(&signature))).is_err());
+        assert_eq!(bytes(&lifted(&signature))[..32], bytes(&signature)[..32]);
     }
 
     /// RFC 4231, test case 2.

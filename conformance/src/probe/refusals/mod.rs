@@ -31,7 +31,7 @@ pub(super) use credentials::{
     tokens as of_tokens,
 };
 pub(super) use doors::Family;
-pub(super) use envelopes::envelopes;
+pub(super) use envelopes::{called, envelopes, request as by_envelope};
 pub(super) use in_force::{ending, under_grants};
 pub(super) use jws::read;
 pub(super) use made::{acknowledgements, drafts, log, of_documents, of_grant_actions};

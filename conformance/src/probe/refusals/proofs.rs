@@ -1,7 +1,7 @@
 //! Violations of the conditions on DPoP proofs and on grantees' proofs, and what is right at their boundaries.
 
 use super::cases::Cases;
-use super::jws::{Jws, Seal, doubled};
+use super::jws::{Jws, Seal, doubled, neutral};
 use super::rules::{GrantProofRule, ProofRule};
 use serde_json::{Value, json};
 
@@ -42,6 +42,8 @@ pub(super) enum Violation {
     Cases(Cases<Change>),
     /// The same proof, shown twice.
     Twice,
+    /// One by a grantee whose key is of small order.
+    Weak,
 }
 
 fn broken(what: &'static str, change: Change) -> Cases<Change> {
@@ -82,6 +84,14 @@ fn signatures() -> Cases<Change> {
     broken("another", |j, _| j.seal = Seal::Changed)
         .broken("none", |j, _| j.seal = Seal::Empty)
         .broken("by another key", |j, _| j.seal = Seal::Stranger)
+}
+
+fn scalars() -> Cases<Change> {
+    broken("S + L", |j, _| j.seal = Seal::Lifted)
+}
+
+fn compressed() -> Cases<Change> {
+    broken("DEF", |j, _| j.header["zip"] = json!("DEF"))
 }
 
 fn names() -> Cases<Change> {
@@ -143,6 +153,7 @@ pub(super) fn of_proof(rule: ProofRule) -> Violation {
             .broken("none", |j, _| without(&mut j.header, "typ")),
         ProofRule::Algorithm => algorithms(),
         ProofRule::Signature => signatures(),
+        ProofRule::Scalar => scalars(),
         ProofRule::Jwk => broken("none", |j, _| without(&mut j.header, "jwk"))
             .broken("with a private key", |j, _| j.header["jwk"]["d"] = long(43))
             .broken("of another type", |j, _| j.header["jwk"]["kty"] = json!("oct"))
@@ -153,6 +164,10 @@ pub(super) fn of_proof(rule: ProofRule) -> Violation {
                     j.header["jwk"]["x"].as_str().and_then(|x| x.get(..42)).unwrap_or_default().to_owned();
                 j.header["jwk"]["x"] = json!(x);
             }),
+        // It is none that the token is bound to either; nobody can have a token that is.
+        ProofRule::Weak => broken("the neutral point, under which anything is signed", |j, _| {
+            (j.header["jwk"], j.seal) = (neutral(), Seal::Neutral);
+        }),
         ProofRule::Method => broken("another", |j, _| {
             j.claims["htm"] = json!(if j.claims["htm"] == "POST" { "GET" } else { "POST" });
         })
@@ -216,6 +231,7 @@ pub(super) fn of_proof(rule: ProofRule) -> Violation {
         ProofRule::Name => names(),
         ProofRule::Once => return Violation::Twice,
         ProofRule::Critical => critical(),
+        ProofRule::Compressed => compressed(),
         ProofRule::Members => members(),
     })
 }
@@ -229,6 +245,7 @@ pub(super) fn of_grant_proof(rule: GrantProofRule) -> Violation {
             .broken("none", |j, _| without(&mut j.header, "typ")),
         GrantProofRule::Algorithm => algorithms(),
         GrantProofRule::Signature => signatures(),
+        GrantProofRule::Scalar => scalars(),
         GrantProofRule::Key => broken("none", |j, _| without(&mut j.header, "kid"))
             .broken("somebody else's, who signs", |j, around| {
                 (j.header["kid"], j.seal) = (json!(around.strangers_kid), Seal::Stranger);
@@ -241,6 +258,7 @@ pub(super) fn of_grant_proof(rule: GrantProofRule) -> Violation {
                 without(&mut j.header, "kid");
                 (j.header["jwk"], j.seal) = (around.strangers_jwk.clone(), Seal::Stranger);
             }),
+        GrantProofRule::Weak => return Violation::Weak,
         GrantProofRule::Issuer => {
             broken("somebody else", |j, _| j.claims["iss"] = json!("did:web:somebody.example"))
                 .broken("nobody", |j, _| without(&mut j.claims, "iss"))
@@ -282,6 +300,7 @@ pub(super) fn of_grant_proof(rule: GrantProofRule) -> Violation {
         }
         GrantProofRule::Once => return Violation::Twice,
         GrantProofRule::Critical => critical(),
+        GrantProofRule::Compressed => compressed(),
         GrantProofRule::Members => members(),
     })
 }

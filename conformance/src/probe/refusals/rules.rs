@@ -14,11 +14,14 @@ closed! {
         Shape = "a JWS in compact form (RFC 7515 3.1)",
         Algorithm = "alg is EdDSA, whatever the token says (RFC 8725 3.1)",
         Signature = "the signature verifies",
+        Scalar = "the signature has one text: its S is below L (RFC 8032 5.1.7)",
         Claims = "the claims are those that were signed",
         Key = "the key is the granter's, not one that the token brings along (RFC 8725 3.5)",
         Issuer = "the granter made it (RFC 8725 3.8)",
+        Delegated = "a grantee made none for somebody else (RFC 0004 4)",
         Kind = "typ says that it is a token (RFC 8725 3.11)",
         Critical = "crit names nothing that is not understood (RFC 7515 4.1.11)",
+        Compressed = "there is no zip (RFC 8725 3.6)",
         Members = "no member of its header or its claims stands twice",
         Lives = "it has not ended",
     }
@@ -39,6 +42,7 @@ closed! {
         Members = "it has the members of its schema and no others",
         Version = "oap_version is 1.0",
         RequestId = "request_id has 26 characters of the alphabet",
+        Headers = "OAP-Request-Id and OAP-Version, where they are there, say what it says",
         Time = "timestamp is within five minutes",
         Parties = "principal_did and agent_did are DIDs",
         Context = "the members of context have their forms",
@@ -58,7 +62,9 @@ closed! {
         Kind = "4: typ is dpop+jwt",
         Algorithm = "5: alg is EdDSA",
         Signature = "6: the signature verifies with jwk",
+        Scalar = "6: the signature has one text: its S is below L (RFC 8032 5.1.7)",
         Jwk = "7: jwk is there and has no private key",
+        Weak = "7: jwk is no key of small order (RFC 8725 3.4)",
         Method = "8: htm is the method",
         Url = "9: htu is the address",
         Nonce = "10: no nonce, for none was given out",
@@ -68,6 +74,7 @@ closed! {
         Name = "jti has 1 to 256 bytes",
         Once = "11.1: it is good once",
         Critical = "crit names nothing that is not understood (RFC 7515 4.1.11)",
+        Compressed = "there is no zip (RFC 8725 3.6)",
         Members = "no member of its header or its claims stands twice",
     }
 }
@@ -79,7 +86,9 @@ closed! {
         Kind = "typ is oap-grant-proof+jwt",
         Algorithm = "alg is EdDSA",
         Signature = "the signature verifies with the grantee's key",
+        Scalar = "the signature has one text: its S is below L (RFC 8032 5.1.7)",
         Key = "kid names a key of the grantee",
+        Weak = "a key of small order is nobody's (RFC 8725 3.4)",
         Issuer = "iss is the grantee",
         Subject = "sub is the grantee",
         Audience = "aud is the address",
@@ -89,6 +98,7 @@ closed! {
         Grant = "grant_hash, where it is there, is the grant's",
         Once = "it is good once",
         Critical = "crit names nothing that is not understood",
+        Compressed = "there is no zip (RFC 8725 3.6)",
         Members = "no member of its header or its claims stands twice",
     }
 }

@@ -159,6 +159,19 @@ impl Scene {
         })
     }
 
+    /// Somebody who has a grant to show, and no token.
+    pub(super) fn shown(context: &Context<'_>, grant: Value, ahead: Ahead) -> Self {
+        Self {
+            session: Session { grantee: context.stranger(), grant, token: String::new(), bearer: false },
+            above: Vec::new(),
+            stranger: context.stranger(),
+            ahead,
+            subscription: NO_SUBSCRIPTION.to_owned(),
+            is_subscribed: false,
+            vector: None,
+        }
+    }
+
     /// Subscribes, under a name of its own.
     pub(super) async fn subscribe(&mut self, context: &Context<'_>) -> Result<(), Failed> {
         self.subscription = SubscriptionId::new(context.now(), context.random()).to_string();

@@ -1,7 +1,7 @@
 //! Violations of the conditions on tokens. Nobody but the granter can sign one: a token that says something else breaks its signature with it.
 
 use super::cases::OneOrMore;
-use super::jws::{Jws, Seal, changed, doubled, part, read};
+use super::jws::{Jws, Seal, changed, doubled, lifted, part, read};
 use super::rules::TokenRule;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -14,6 +14,8 @@ pub(super) struct Given<'a> {
     pub(super) token: &'a str,
     /// The granter's public key.
     pub(super) granter: [u8; 32],
+    /// Whose token it is.
+    pub(super) grantee: &'a Signer,
     /// Somebody else.
     pub(super) stranger: &'a Signer,
     /// Whether the token is bound to no key.
@@ -54,6 +56,15 @@ impl Given<'_> {
         jws.seal = Seal::Stranger;
         change(&mut jws);
         self.shown(what, &jws.made(self.stranger, self.stranger))
+    }
+
+    /// A token of a type that the grantee made for somebody else, out of its own. The proof beside it is by the key that it names.
+    fn delegated(&self, what: &str, typ: &str) -> Shown {
+        let mut jws = Jws::new(read(self.token, 0), read(self.token, 1));
+        (jws.header["typ"], jws.header["kid"]) = (json!(typ), json!(self.grantee.kid()));
+        (jws.claims["iss"], jws.claims["sub"]) = (json!(self.grantee.did()), json!(self.stranger.did()));
+        jws.claims["delegation"] = json!({"parent": self.token});
+        self.shown(what, &jws.made(self.grantee, self.stranger))
     }
 
     /// The token with another header and other claims under its own signature.
@@ -111,6 +122,7 @@ pub(super) fn violations(rule: TokenRule, given: &Given<'_>) -> Violation {
         TokenRule::Signature => one(given.shown("another", &format!("{signed}.{}", changed(signature))))
             .and(given.shown("none", &format!("{signed}.")))
             .and(given.forged("by another key", |_| {})),
+        TokenRule::Scalar => one(given.shown("S + L", &format!("{signed}.{}", lifted(signature)))),
         TokenRule::Claims => claims(given),
         TokenRule::Key => {
             one(given.forged("one in jwk", |j| j.header["jwk"] = given.stranger.public().jwk()))
@@ -129,6 +141,8 @@ pub(super) fn violations(rule: TokenRule, given: &Given<'_>) -> Violation {
             j.header["kid"] = json!(given.stranger.kid());
             j.claims["iss"] = json!(given.stranger.did());
         })),
+        TokenRule::Delegated => one(given.delegated("one of its own type", "oap-delegation+jwt"))
+            .and(given.delegated("one of the type of the granter's", "oap-memory-grant+jwt")),
         TokenRule::Kind => one(given.altered("typ of another", |header, _| header["typ"] = json!("JWT")))
             .and(given.altered("no typ", |header, _| without(header, "typ")))
             .and_all(given.others.iter().map(|(what, jwt)| given.shown(what, jwt))),
@@ -141,6 +155,7 @@ pub(super) fn violations(rule: TokenRule, given: &Given<'_>) -> Violation {
         .and(given.altered("jku", |header, _| header["jku"] = json!("https://somebody.example/keys")))
         .and(given.altered("x5u", |header, _| header["x5u"] = json!("https://somebody.example/key")))
         .and(given.altered("x5c", |header, _| header["x5c"] = json!(["AAAA"]))),
+        TokenRule::Compressed => one(given.altered("DEF", |header, _| header["zip"] = json!("DEF"))),
         TokenRule::Members => {
             one(given.doubled("one of the header", 0)).and(given.doubled("one of the claims", 1))
         }
