@@ -518,6 +518,7 @@ fn the_probes_over_tls() {
         results.iter().find(|r| r["id"] == id).unwrap()["why"].as_str().unwrap().to_owned()
     };
     assert!(why("projection").contains("the owner's side: no"));
+    assert_eq!(report["sets_clock"], false);
     let junit = std::fs::read_to_string(&junit).unwrap();
     assert!(junit.contains("<skipped") && junit.contains("\"verdict\" value=\"incomplete\""), "{junit}");
     // A fault of the gateway that the program tells of is no refusal.
@@ -528,6 +529,14 @@ fn the_probes_over_tls() {
     .unwrap();
     let faulty = home.run(&["--json", "probe", &home.origin(), "--setup", &fixture]);
     assert!(faulty.status == 4 && faulty.stdout.contains("a fault of the gateway: no"), "{faulty:?}");
+    // A program that answers `wait` has a clock that can be set.
+    std::fs::write(
+        &fixture,
+        "#!/bin/sh\nwhile read -r line; do case $line in *'\"wait\"'*) date -u '+{\"now\": \"%Y-%m-%dT%H:%M:%SZ\"}';; *) echo '{\"error\": \"no\"}';; esac; done\n",
+    )
+    .unwrap();
+    let set = home.run(&["--json", "probe", &home.origin(), "--setup", &fixture]);
+    assert!(set.stdout.contains("\"sets_clock\": true"), "{set:?}");
     // Nor does a run pass that had no time, or no owner's side.
     home.run(&["probe", &home.origin(), "--own", "--max-seconds", "1"]).failed(5, "incomplete");
     home.run(&["probe", &home.origin()]).failed(5, "incomplete");
