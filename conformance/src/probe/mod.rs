@@ -79,11 +79,13 @@ pub struct Limits {
     pub worlds: u64,
     /// The only probe that is made; all where absent.
     pub only: Option<&'static str>,
+    /// Whether every condition is brought to every door, whatever time that takes; where the clock can be set they are anyway.
+    pub every_door: bool,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { requests: 10_000, time: Duration::from_secs(600), worlds: 4, only: None }
+        Self { requests: 10_000, time: Duration::from_secs(600), worlds: 4, only: None, every_door: false }
     }
 }
 

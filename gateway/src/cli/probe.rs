@@ -69,6 +69,9 @@ pub(super) struct Probe {
     /// Longest time of the run, in seconds
     #[arg(long, default_value_t = 600)]
     max_seconds: u64,
+    /// Bring every condition to every door, with larger --max-seconds and --max-requests: else some doors of each are drawn by the seed
+    #[arg(long)]
+    every_door: bool,
     /// Replay a history that a failed run printed, and make no probes; needs the owner's side
     #[arg(long, value_name = "FILE", conflicts_with_all = ["worlds", "list"])]
     replay: Option<PathBuf>,
@@ -113,6 +116,7 @@ impl Probe {
             time: Duration::from_secs(self.max_seconds),
             worlds: self.worlds,
             only: None,
+            every_door: self.every_door,
         };
         let progress = !global.json && std::io::stderr().is_terminal();
         let mut told = |result: &probe::report::Result| {
