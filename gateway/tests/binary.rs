@@ -499,6 +499,8 @@ fn the_probes_over_tls() {
         ["not_declared", "not_covered", "never"].map(|what| &report["requirements"][what]),
         [&json!(["FE-13"]), &json!(["CO-30"]), &json!([])]
     );
+    let counts = json!({"passed": passed, "failed": 0, "faults": 0, "skipped": 0, "not_declared": 2, "not_covered": 3});
+    assert_eq!(report["counts"], counts);
     assert!(passed > 35 && report["seed"] == 5 && report["verdict"] == "passed");
     // What is made beside it while it waits is not counted as its own.
     let asked = results.iter().find(|r| r["id"] == "grant-expired").and_then(|r| r["requests"].as_u64());
@@ -529,6 +531,8 @@ fn the_probes_over_tls() {
     .unwrap();
     let faulty = home.run(&["--json", "probe", &home.origin(), "--setup", &fixture]);
     assert!(faulty.status == 4 && faulty.stdout.contains("a fault of the gateway: no"), "{faulty:?}");
+    let report: Value = serde_json::from_str(&faulty.stdout).unwrap();
+    assert!(report["counts"]["faults"].as_u64() > Some(0), "{report}");
     // A program that answers `wait` has a clock that can be set.
     std::fs::write(
         &fixture,

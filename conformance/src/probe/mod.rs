@@ -109,7 +109,9 @@ pub async fn replay(
         let manifest = context.get("/.well-known/oap-memory.json").await?;
         worlds::live(&context, &manifest, &history).await
     };
-    let outcome = Outcome::of(lived.await);
+    let lived = lived.await;
+    let fault = matches!(lived, Err(Failed::Fault(_)));
+    let outcome = Outcome::of(lived);
     let (sent, got, _) = context.last();
     let id = "histories".to_owned();
     let result = report::Result {
@@ -117,6 +119,7 @@ pub async fn replay(
         checks: Vec::new(),
         severity: Severity::Critical,
         outcome,
+        fault,
         requests: context.requests(),
         sent,
         got,
@@ -194,14 +197,17 @@ async fn make(
 ) {
     for (place, probe) in probes {
         context.begin();
-        let outcome = match (probe.needs_setup && !context.has_setup(), (probe.run)(context)) {
-            (true, _) => Outcome::Skipped("needs the owner's side: give a credential or --setup".to_owned()),
-            (false, running) => Outcome::of(running.await),
+        let done = if probe.needs_setup && !context.has_setup() {
+            Err(Failed::Skipped("needs the owner's side: give a credential or --setup".to_owned()))
+        } else {
+            (probe.run)(context).await
         };
+        let fault = matches!(done, Err(Failed::Fault(_)));
+        let outcome = Outcome::of(done);
         let (sent, got, requests) = context.last();
         let checks = probe.checks.iter().map(|&id| id.to_owned()).collect();
         let (id, severity) = (probe.id.to_owned(), probe.severity);
-        end(place, report::Result { id, checks, severity, outcome, requests, sent, got });
+        end(place, report::Result { id, checks, severity, outcome, fault, requests, sent, got });
         // Nonsense in between: what a gateway remembers of it must not change what it says to others.
         context.nonsense().await;
     }

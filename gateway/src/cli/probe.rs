@@ -12,6 +12,7 @@ use crate::system::config::Config;
 use crate::system::home::{Home, HomeError};
 use crate::system::outgoing;
 use oap_client::{ClientError, wire};
+use oap_conformance::probe::report::Counts;
 use oap_conformance::probe::wire::Pending;
 use oap_conformance::probe::{
     self, Forbidden, Limits, Outcome, Reply, Request, Setup, SetupError, Verdict, Wire, WireError,
@@ -46,7 +47,7 @@ reads commands as JSON Lines and answers each with one line (docs/probes.md). Pr
 scopes of their own, and grants that end within a month, and they rotate the gateway's keys: use one made for it.
 `oap-memory delete --provenance made_by=oap-memory-probe` takes the items away. With --own nothing is written unless the gateway
 at URL is that of this home, by its DID. Exit status 1 where nothing is reached, 4 when a probe fails, 5 when none does and some
-were not made: without --own or --setup only what anybody can see is probed.")]
+were not made (but for what an owner's side need have no command for, which the last line counts as NOT COVERED): without --own or --setup only what anybody can see is probed.")]
 pub(super) struct Probe {
     /// Where the gateway is
     #[arg(value_name = "URL", required_unless_present = "list", value_parser = values::url)]
@@ -144,7 +145,13 @@ impl Probe {
         if let Some(file) = junit {
             file.write(report.junit().as_bytes())?;
         }
-        let made = Made { report: &report, seed, verdict: report.verdict(), sets_clock: way.sets_clock() };
+        let made = Made {
+            report: &report,
+            seed,
+            verdict: report.verdict(),
+            counts: report.counts(),
+            sets_clock: way.sets_clock(),
+        };
         output::print(global.json, &made, |made| {
             let set = if made.sets_clock {
                 "its clock was set: bounds were asked to the millisecond\n"
@@ -203,6 +210,7 @@ struct Made<'a> {
     report: &'a probe::report::Report,
     seed: u64,
     verdict: Verdict,
+    counts: Counts,
     /// Whether its clock was set: only then bounds are asked to the millisecond.
     sets_clock: bool,
 }
