@@ -206,20 +206,48 @@ impl Rules {
     pub fn never(&self) -> BTreeSet<String> {
         Self::all().into_iter().filter(|rule| !self.decided.contains_key(rule)).collect()
     }
+
+    /// Each requirement that has conditions, with these.
+    #[must_use]
+    pub fn parts(&self) -> BTreeMap<&'static str, Parts> {
+        let mut all: BTreeMap<&'static str, Parts> = BTreeMap::new();
+        for condition in Condition::all() {
+            let parts = all.entry(condition.requirement()).or_default();
+            parts.of += 1;
+            parts.decided += usize::from(self.decided.contains_key(&condition.to_string()));
+        }
+        all
+    }
+}
+
+/// The conditions that are a part of one requirement: how many there are, and how many of them decided something.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[allow(missing_docs, reason = "the names say it")]
+pub struct Parts {
+    pub of: usize,
+    pub decided: usize,
 }
 
 impl Serialize for Rules {
     fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
-        let mut rules = serializer.serialize_struct("Rules", 4)?;
+        let mut rules = serializer.serialize_struct("Rules", 5)?;
         rules.serialize_field("of", &Self::all().len())?;
         rules.serialize_field("decided", &self.decided)?;
         rules.serialize_field("at_doors", &self.at_doors)?;
+        rules.serialize_field("requirements", &self.parts())?;
         rules.serialize_field("never", &self.never())?;
         rules.end()
     }
 }
 
 impl Report {
+    /// Requirements that probes looked at without one of their conditions deciding anything: of these they asked something else.
+    #[must_use]
+    pub fn not_exercised(&self) -> Vec<&'static str> {
+        let parts = self.rules.parts().into_iter().filter(|(_, parts)| parts.decided == 0);
+        parts.map(|(id, _)| id).filter(|id| self.requirements.looked_at.contains_key(*id)).collect()
+    }
+
     /// The probes that failed, worst first.
     #[must_use]
     pub fn failures(&self) -> Vec<&Result> {
@@ -327,6 +355,11 @@ impl Report {
         if !never.is_empty() {
             let ids: Vec<&str> = never.into_iter().collect();
             text.push_str(&format!("requirements that were never looked at: {}\n", ids.join(", ")));
+        }
+        let not_exercised = self.not_exercised();
+        if !not_exercised.is_empty() {
+            let ids = not_exercised.join(", ");
+            text.push_str(&format!("requirements of whose conditions none decided anything: {ids}\n"));
         }
         for (what, ids) in [
             ("of what it does not offer", &self.requirements.not_declared),
@@ -448,6 +481,32 @@ mod tests {
         );
         assert!(report.junit().contains("got: 200 &quot;all&quot; &amp; more"));
         assert_eq!(serde_json::to_value(&report.results[0]).unwrap_or_default()["outcome"], "failed");
+    }
+
+    /// Each condition is a part of a requirement that some probe checks.
+    #[test]
+    fn a_requirement_none_of_whose_conditions_decided_is_named() {
+        let probes = crate::probe::all();
+        for condition in Condition::all() {
+            let id = condition.requirement();
+            assert!(probes.iter().any(|probe| probe.checks.contains(&id)), "{condition}: {id}");
+        }
+        let decided = Condition::all().into_iter().filter(|condition| condition.requirement() != "PJ-06");
+        let decided = decided.map(|condition| (condition.to_string(), 1)).collect();
+        let mut report = Report {
+            gateway: String::new(),
+            at: Timestamp::from_millis(0),
+            requests: 0,
+            results: Vec::new(),
+            rules: Rules { decided, ..Rules::default() },
+            requirements: Looked::default(),
+        };
+        // Nobody looked.
+        assert_eq!(report.not_exercised(), Vec::<&str>::new());
+        report.requirements.looked_at = BTreeMap::from([("PJ-06".to_owned(), 3), ("CO-13".to_owned(), 3)]);
+        assert_eq!(report.not_exercised(), ["PJ-06"]);
+        assert_eq!(report.rules.parts().get("PJ-06"), Some(&Parts { of: 3, decided: 0 }));
+        assert!(report.text().contains("requirements of whose conditions none decided anything: PJ-06\n"));
     }
 
     /// Who breaks down has not answered wrongly: it is told apart everywhere.
