@@ -541,6 +541,7 @@ async fn a_fault_of_the_gateway_is_a_failure() {
     let report = Bounded::new(&world, 1000, "/oap/memory/export").run(Some("export")).await;
     assert_eq!(report.verdict(), Verdict::Failed);
     assert!(report.text().contains("a fault of the gateway, status 500"), "{}", report.text());
+    assert_eq!(report.faults(), report.failures().len(), "{}", report.text());
 }
 
 #[tokio::test]

@@ -31,14 +31,21 @@ listens "$port"
 
 python=${WITNESS_PYTHON:-python3}
 if "$python" -c 'import cryptography' 2>/dev/null; then
-    say "the witness, with a setup program"
+    say "the witness, with a setup program that sets its clock"
     port=$(free_port)
     witness=$here/../../conformance/witness
-    "$python" "$witness/serve.py" "$port" "$work/owner.sock" --did web --tls "$work/witness.pem" &
+    "$python" "$witness/serve.py" "$port" "$work/owner.sock" --did web --tls "$work/witness.pem" \
+        --still "$(python3 -c 'import time; print(time.time_ns() // 1_000_000)')" &
     servers="$servers $!"
     listens "$port"
     WITNESS_OWNER="$work/owner.sock" "$oap" --home "$work/own" probe "https://localhost:$port" --trust-ca "$work/witness.pem" \
-        --setup "$witness/setup.py" --worlds 1
+        --setup "$witness/setup.py" --worlds 1 >"$work/witness.txt" || failed=$?
+    cat "$work/witness.txt"
+    [ -z "${failed:-}" ] || exit "$failed"
+    grep -q "^its clock was set" "$work/witness.txt" || {
+        echo "the clock of the witness was not set" >&2
+        exit 1
+    }
 else
     say "the witness: left out, $python has no cryptography"
 fi

@@ -499,6 +499,8 @@ fn the_probes_over_tls() {
         ["not_declared", "not_covered", "never"].map(|what| &report["requirements"][what]),
         [&json!(["FE-13"]), &json!(["CO-30"]), &json!([])]
     );
+    let counts = json!({"passed": passed, "failed": 0, "faults": 0, "skipped": 0, "not_declared": 2, "not_covered": 3});
+    assert_eq!(report["counts"], counts);
     assert!(passed > 35 && report["seed"] == 5 && report["verdict"] == "passed");
     // What is made beside it while it waits is not counted as its own.
     let asked = results.iter().find(|r| r["id"] == "grant-expired").and_then(|r| r["requests"].as_u64());
@@ -518,6 +520,7 @@ fn the_probes_over_tls() {
         results.iter().find(|r| r["id"] == id).unwrap()["why"].as_str().unwrap().to_owned()
     };
     assert!(why("projection").contains("the owner's side: no"));
+    assert_eq!(report["sets_clock"], false);
     let junit = std::fs::read_to_string(&junit).unwrap();
     assert!(junit.contains("<skipped") && junit.contains("\"verdict\" value=\"incomplete\""), "{junit}");
     // A fault of the gateway that the program tells of is no refusal.
@@ -528,6 +531,16 @@ fn the_probes_over_tls() {
     .unwrap();
     let faulty = home.run(&["--json", "probe", &home.origin(), "--setup", &fixture]);
     assert!(faulty.status == 4 && faulty.stdout.contains("a fault of the gateway: no"), "{faulty:?}");
+    let report: Value = serde_json::from_str(&faulty.stdout).unwrap();
+    assert!(report["counts"]["faults"].as_u64() > Some(0), "{report}");
+    // A program that answers `wait` has a clock that can be set.
+    std::fs::write(
+        &fixture,
+        "#!/bin/sh\nwhile read -r line; do case $line in *'\"wait\"'*) date -u '+{\"now\": \"%Y-%m-%dT%H:%M:%SZ\"}';; *) echo '{\"error\": \"no\"}';; esac; done\n",
+    )
+    .unwrap();
+    let set = home.run(&["--json", "probe", &home.origin(), "--setup", &fixture]);
+    assert!(set.stdout.contains("\"sets_clock\": true"), "{set:?}");
     // Nor does a run pass that had no time, or no owner's side.
     home.run(&["probe", &home.origin(), "--own", "--max-seconds", "1"]).failed(5, "incomplete");
     home.run(&["probe", &home.origin()]).failed(5, "incomplete");

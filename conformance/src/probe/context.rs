@@ -201,6 +201,11 @@ impl<'a> Context<'a> {
         self.wire.sets_clock()
     }
 
+    /// Whether every condition is brought to every door.
+    pub(super) fn asks_everywhere(&self) -> bool {
+        self.sets_clock() || self.limits.every_door
+    }
+
     /// What replies lacked so far of the form that every reply has.
     #[must_use]
     pub fn deviations(&self) -> Vec<String> {

@@ -80,11 +80,13 @@ pub struct Limits {
     pub worlds: u64,
     /// The only probe that is made; all where absent.
     pub only: Option<&'static str>,
+    /// Whether every condition is brought to every door, whatever time that takes; where the clock can be set they are anyway.
+    pub every_door: bool,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { requests: 10_000, time: Duration::from_secs(600), worlds: 4, only: None }
+        Self { requests: 10_000, time: Duration::from_secs(600), worlds: 4, only: None, every_door: false }
     }
 }
 
@@ -108,7 +110,9 @@ pub async fn replay(
         let manifest = context.get("/.well-known/oap-memory.json").await?;
         worlds::live(&context, &manifest, &history).await
     };
-    let outcome = Outcome::of(lived.await);
+    let lived = lived.await;
+    let fault = matches!(lived, Err(Failed::Fault(_)));
+    let outcome = Outcome::of(lived);
     let (sent, got, _) = context.last();
     let id = "histories".to_owned();
     let result = report::Result {
@@ -116,6 +120,7 @@ pub async fn replay(
         checks: Vec::new(),
         severity: Severity::Critical,
         outcome,
+        fault,
         requests: context.requests(),
         sent,
         got,
@@ -193,14 +198,17 @@ async fn make(
 ) {
     for (place, probe) in probes {
         context.begin();
-        let outcome = match (probe.needs_setup && !context.has_setup(), (probe.run)(context)) {
-            (true, _) => Outcome::Skipped("needs the owner's side: give a credential or --setup".to_owned()),
-            (false, running) => Outcome::of(running.await),
+        let done = if probe.needs_setup && !context.has_setup() {
+            Err(Failed::Skipped("needs the owner's side: give a credential or --setup".to_owned()))
+        } else {
+            (probe.run)(context).await
         };
+        let fault = matches!(done, Err(Failed::Fault(_)));
+        let outcome = Outcome::of(done);
         let (sent, got, requests) = context.last();
         let checks = probe.checks.iter().map(|&id| id.to_owned()).collect();
         let (id, severity) = (probe.id.to_owned(), probe.severity);
-        end(place, report::Result { id, checks, severity, outcome, requests, sent, got });
+        end(place, report::Result { id, checks, severity, outcome, fault, requests, sent, got });
         // Nonsense in between: what a gateway remembers of it must not change what it says to others.
         context.nonsense().await;
     }

@@ -74,12 +74,28 @@ pub struct Result {
     /// How it ended.
     #[serde(flatten)]
     pub outcome: Outcome,
+    /// Whether it failed because the gateway broke down: what it was asked has no answer then, neither a right one nor a wrong one.
+    pub fault: bool,
     /// Requests made by it.
     pub requests: usize,
     /// The last thing that was sent.
     pub sent: String,
     /// What came back.
     pub got: String,
+}
+
+/// How many probes ended how.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[allow(missing_docs, reason = "the names say it")]
+pub struct Counts {
+    pub passed: usize,
+    pub failed: usize,
+    /// Of the failed ones, those that the gateway broke down over.
+    pub faults: usize,
+    pub skipped: usize,
+    pub not_declared: usize,
+    /// Nothing is known of what these check, whatever the verdict.
+    pub not_covered: usize,
 }
 
 /// A whole run.
@@ -190,20 +206,48 @@ impl Rules {
     pub fn never(&self) -> BTreeSet<String> {
         Self::all().into_iter().filter(|rule| !self.decided.contains_key(rule)).collect()
     }
+
+    /// Each requirement that has conditions, with these.
+    #[must_use]
+    pub fn parts(&self) -> BTreeMap<&'static str, Parts> {
+        let mut all: BTreeMap<&'static str, Parts> = BTreeMap::new();
+        for condition in Condition::all() {
+            let parts = all.entry(condition.requirement()).or_default();
+            parts.of += 1;
+            parts.decided += usize::from(self.decided.contains_key(&condition.to_string()));
+        }
+        all
+    }
+}
+
+/// The conditions that are a part of one requirement: how many there are, and how many of them decided something.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[allow(missing_docs, reason = "the names say it")]
+pub struct Parts {
+    pub of: usize,
+    pub decided: usize,
 }
 
 impl Serialize for Rules {
     fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
-        let mut rules = serializer.serialize_struct("Rules", 4)?;
+        let mut rules = serializer.serialize_struct("Rules", 5)?;
         rules.serialize_field("of", &Self::all().len())?;
         rules.serialize_field("decided", &self.decided)?;
         rules.serialize_field("at_doors", &self.at_doors)?;
+        rules.serialize_field("requirements", &self.parts())?;
         rules.serialize_field("never", &self.never())?;
         rules.end()
     }
 }
 
 impl Report {
+    /// Requirements that probes looked at without one of their conditions deciding anything: of these they asked something else.
+    #[must_use]
+    pub fn not_exercised(&self) -> Vec<&'static str> {
+        let parts = self.rules.parts().into_iter().filter(|(_, parts)| parts.decided == 0);
+        parts.map(|(id, _)| id).filter(|id| self.requirements.looked_at.contains_key(*id)).collect()
+    }
+
     /// The probes that failed, worst first.
     #[must_use]
     pub fn failures(&self) -> Vec<&Result> {
@@ -216,7 +260,7 @@ impl Report {
     /// What the run says as a whole: what was skipped is not passed.
     #[must_use]
     pub fn verdict(&self) -> Verdict {
-        if self.count(|o| matches!(o, Outcome::Failed(_))) > 0 {
+        if self.failed() > 0 {
             Verdict::Failed
         } else if self.skipped() > 0 {
             Verdict::Incomplete
@@ -241,6 +285,29 @@ impl Report {
     #[must_use]
     pub fn not_covered(&self) -> usize {
         self.count(|o| matches!(o, Outcome::NotCovered(_)))
+    }
+
+    /// How many of the failures are faults of the gateway.
+    #[must_use]
+    pub fn faults(&self) -> usize {
+        self.results.iter().filter(|result| result.fault).count()
+    }
+
+    fn failed(&self) -> usize {
+        self.count(|o| matches!(o, Outcome::Failed(_)))
+    }
+
+    /// How many probes ended how.
+    #[must_use]
+    pub fn counts(&self) -> Counts {
+        Counts {
+            passed: self.count(|o| *o == Outcome::Passed),
+            failed: self.failed(),
+            faults: self.faults(),
+            skipped: self.skipped(),
+            not_declared: self.not_declared(),
+            not_covered: self.not_covered(),
+        }
     }
 
     fn count(&self, wanted: fn(&Outcome) -> bool) -> usize {
@@ -289,6 +356,11 @@ impl Report {
             let ids: Vec<&str> = never.into_iter().collect();
             text.push_str(&format!("requirements that were never looked at: {}\n", ids.join(", ")));
         }
+        let not_exercised = self.not_exercised();
+        if !not_exercised.is_empty() {
+            let ids = not_exercised.join(", ");
+            text.push_str(&format!("requirements of whose conditions none decided anything: {ids}\n"));
+        }
         for (what, ids) in [
             ("of what it does not offer", &self.requirements.not_declared),
             ("that are NOT COVERED, for the owner's side has no command", &self.requirements.not_covered),
@@ -298,18 +370,21 @@ impl Report {
                 text.push_str(&format!("requirements {what}: {}\n", ids.join(", ")));
             }
         }
+        let Counts { passed, failed, faults, skipped, not_declared, not_covered } = self.counts();
+        let faults =
+            if faults == 0 { String::new() } else { format!(" ({faults} by a fault of the gateway)") };
         text.push_str(&format!(
-            "{} passed, {} failed, {} skipped, {} not declared, {} not covered; {} requests to {}\n",
-            self.count(|o| *o == Outcome::Passed),
-            self.count(|o| matches!(o, Outcome::Failed(_))),
-            self.skipped(),
-            self.not_declared(),
-            self.not_covered(),
-            self.requests,
-            self.gateway
+            "{passed} passed, {failed} failed{faults}, {skipped} skipped, {not_declared} not declared, {not_covered} not covered; {} requests to {}\n",
+            self.requests, self.gateway
         ));
-        if self.verdict() == Verdict::Incomplete {
-            text.push_str("INCOMPLETE: the run says nothing of what the skipped probes check\n");
+        match self.verdict() {
+            Verdict::Incomplete => {
+                text.push_str("INCOMPLETE: the run says nothing of what the skipped probes check\n");
+            }
+            Verdict::Passed if not_covered > 0 => text.push_str(&format!(
+                "PASSED, but for {not_covered} NOT COVERED: the run says nothing of what they check\n"
+            )),
+            Verdict::Passed | Verdict::Failed => {}
         }
         text
     }
@@ -317,28 +392,34 @@ impl Report {
     /// As JUnit's XML.
     #[must_use]
     pub fn junit(&self) -> String {
+        let counts = self.counts();
         let mut xml = format!(
-            "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"oap-memory\" tests=\"{}\" failures=\"{}\" skipped=\"{}\">\n  \
-             <properties><property name=\"verdict\" value=\"{}\"/></properties>\n",
+            "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"oap-memory\" tests=\"{}\" failures=\"{}\" errors=\"{}\" skipped=\"{}\">\n  \
+             <properties><property name=\"verdict\" value=\"{}\"/><property name=\"not_covered\" value=\"{}\"/></properties>\n",
             self.results.len(),
-            self.count(|o| matches!(o, Outcome::Failed(_))),
-            self.skipped() + self.not_declared() + self.not_covered(),
+            counts.failed - counts.faults,
+            counts.faults,
+            counts.skipped + counts.not_declared + counts.not_covered,
             match self.verdict() {
                 Verdict::Passed => "passed",
                 Verdict::Incomplete => "incomplete",
                 Verdict::Failed => "failed",
             },
+            counts.not_covered,
         );
         for result in &self.results {
             let name = escape(&result.id);
             let inner = match &result.outcome {
                 Outcome::Passed => String::new(),
-                Outcome::Failed(why) => format!(
-                    "<failure message=\"{}\">sent: {}\ngot: {}</failure>",
-                    escape(why),
-                    escape(&result.sent),
-                    escape(&result.got)
-                ),
+                Outcome::Failed(why) => {
+                    let element = if result.fault { "error" } else { "failure" };
+                    format!(
+                        "<{element} message=\"{}\">sent: {}\ngot: {}</{element}>",
+                        escape(why),
+                        escape(&result.sent),
+                        escape(&result.got)
+                    )
+                }
                 Outcome::Skipped(why) => format!("<skipped message=\"{}\"/>", escape(why)),
                 Outcome::NotDeclared(why) => {
                     format!("<skipped message=\"not declared: {}\"/>", escape(why))
@@ -381,6 +462,7 @@ mod tests {
             checks: vec!["ME-08".into()],
             severity: Severity::Critical,
             outcome,
+            fault: false,
             requests: 1,
             sent: "POST <x>".into(),
             got: "200 \"all\" & more".into(),
@@ -401,6 +483,64 @@ mod tests {
         assert_eq!(serde_json::to_value(&report.results[0]).unwrap_or_default()["outcome"], "failed");
     }
 
+    /// Each condition is a part of a requirement that some probe checks.
+    #[test]
+    fn a_requirement_none_of_whose_conditions_decided_is_named() {
+        let probes = crate::probe::all();
+        for condition in Condition::all() {
+            let id = condition.requirement();
+            assert!(probes.iter().any(|probe| probe.checks.contains(&id)), "{condition}: {id}");
+        }
+        let decided = Condition::all().into_iter().filter(|condition| condition.requirement() != "PJ-06");
+        let decided = decided.map(|condition| (condition.to_string(), 1)).collect();
+        let mut report = Report {
+            gateway: String::new(),
+            at: Timestamp::from_millis(0),
+            requests: 0,
+            results: Vec::new(),
+            rules: Rules { decided, ..Rules::default() },
+            requirements: Looked::default(),
+        };
+        // Nobody looked.
+        assert_eq!(report.not_exercised(), Vec::<&str>::new());
+        report.requirements.looked_at = BTreeMap::from([("PJ-06".to_owned(), 3), ("CO-13".to_owned(), 3)]);
+        assert_eq!(report.not_exercised(), ["PJ-06"]);
+        assert_eq!(report.rules.parts().get("PJ-06"), Some(&Parts { of: 3, decided: 0 }));
+        assert!(report.text().contains("requirements of whose conditions none decided anything: PJ-06\n"));
+    }
+
+    /// Who breaks down has not answered wrongly: it is told apart everywhere.
+    #[test]
+    fn a_fault_is_a_failure_of_its_own() {
+        let result = |fault| Result {
+            id: String::new(),
+            checks: Vec::new(),
+            severity: Severity::Major,
+            outcome: Outcome::Failed(String::new()),
+            fault,
+            requests: 1,
+            sent: String::new(),
+            got: String::new(),
+        };
+        let report = Report {
+            gateway: String::new(),
+            at: Timestamp::from_millis(0),
+            requests: 2,
+            results: vec![result(true), result(false)],
+            rules: Rules::default(),
+            requirements: Looked::default(),
+        };
+        assert_eq!(report.verdict(), Verdict::Failed);
+        assert_eq!((report.counts().failed, report.counts().faults), (2, 1));
+        assert!(report.text().contains("2 failed (1 by a fault of the gateway)"));
+        let junit = report.junit();
+        assert!(junit.contains("failures=\"1\" errors=\"1\""), "{junit}");
+        assert!(junit.contains("</error>") && junit.contains("</failure>"), "{junit}");
+        let fault =
+            |at: usize| serde_json::to_value(&report.results[at]).unwrap_or_default()["fault"].clone();
+        assert_eq!([fault(0), fault(1)], [true, false]);
+    }
+
     /// What nobody need offer is not what a run left out.
     #[test]
     fn a_requirement_of_what_is_not_offered_is_told_apart() {
@@ -409,6 +549,7 @@ mod tests {
             checks: checks.iter().map(|&id| id.to_owned()).collect(),
             severity: Severity::Minor,
             outcome,
+            fault: false,
             requests: 2,
             sent: String::new(),
             got: String::new(),
@@ -451,6 +592,7 @@ mod tests {
                 checks: Vec::new(),
                 severity: Severity::Minor,
                 outcome: outcome.clone(),
+                fault: false,
                 requests: 1,
                 sent: String::new(),
                 got: String::new(),
@@ -465,6 +607,10 @@ mod tests {
                 requirements: Looked::default(),
             };
             assert_eq!(report.text().contains("INCOMPLETE"), report.verdict() == Verdict::Incomplete);
+            let but_for = report.verdict() == Verdict::Passed && report.not_covered() > 0;
+            assert_eq!(report.text().contains("PASSED, but for 1 NOT COVERED"), but_for);
+            let not_covered = format!("name=\"not_covered\" value=\"{}\"", report.not_covered());
+            assert!(report.junit().contains(&not_covered));
             report.verdict()
         };
         let (failed, skipped) = (Outcome::Failed(String::new()), Outcome::Skipped(String::new()));
@@ -474,6 +620,10 @@ mod tests {
         // What nobody need offer, and this one does not, hides nothing.
         let not_declared = Outcome::NotDeclared(String::new());
         assert_eq!(verdict(&[Outcome::Passed, not_declared.clone()]), Verdict::Passed);
+        // Nor does what the owner's side need not have a command for, but the report says so.
+        let not_covered = Outcome::NotCovered(String::new());
+        assert_eq!(verdict(&[Outcome::Passed, not_covered.clone()]), Verdict::Passed);
+        assert_eq!(verdict(&[not_covered, skipped.clone()]), Verdict::Incomplete);
         assert_eq!(verdict(&[not_declared.clone(), skipped]), Verdict::Incomplete);
         assert_eq!(verdict(&[not_declared, failed]), Verdict::Failed);
     }

@@ -135,6 +135,8 @@ pub trait Wire: Send + Sync {
 ///
 /// An owner's side need not have `delete_selected` and the last five: where one of them is refused when it is used first, what is looked at by it is not covered.
 ///
+/// A setup program may have `wait` too: that is [`Wire::wait`], where the gateway's clock is set by it.
+///
 /// A command that the gateway refuses is [`SetupError::Refused`], one that it answers with a fault of its own [`SetupError::Fault`].
 pub trait Setup: Send + Sync {
     /// Runs a command.

@@ -58,15 +58,20 @@ class Clock:
         held = getattr(self._held, "now", None)
         if held is not None:
             return held
+        return self.advance(0)
+
+    @property
+    def stands(self) -> bool:
+        """Whether it goes on by `advance` alone."""
+        return self._stands_at is not None
+
+    def advance(self, milliseconds: int) -> int:
+        """Time passes, for tests that do not wait. What it shows then."""
         with self._lock:
+            self._ahead += milliseconds
             now = time.time_ns() // 1_000_000 if self._stands_at is None else self._stands_at
             self._last = max(self._last, now + self._ahead)
             return self._last
-
-    def advance(self, milliseconds: int) -> None:
-        """Time passes, for tests that do not wait."""
-        with self._lock:
-            self._ahead += milliseconds
 
 
 def ulid(milliseconds: int) -> str:

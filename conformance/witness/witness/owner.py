@@ -249,8 +249,8 @@ def command(house: House, said: Any) -> dict[str, Any]:
                     house.shelf.correct(str(said.get("item_id")), said.get("item", {}))
                     return {}
                 case "wait":
-                    house.clock.advance(int(said.get("millis", 0)))
-                    return {}
+                    need(house.clock.stands, "do", "of a clock that stands")
+                    return {"now": write_time(house.clock.advance(int(said.get("millis", 0))))}
                 case "relabel":
                     house.shelf.relabel(str(said.get("item_id")), said.get("labels"))
                     return {}

@@ -1,5 +1,8 @@
 //! `oap-memory probe`
 
+mod program;
+mod standing;
+
 use super::fixture::{self, Asked, NotAsked};
 use super::output::OutFile;
 use super::{CliError, Global, output, values};
@@ -9,6 +12,7 @@ use crate::system::config::Config;
 use crate::system::home::{Home, HomeError};
 use crate::system::outgoing;
 use oap_client::{ClientError, wire};
+use oap_conformance::probe::report::Counts;
 use oap_conformance::probe::wire::Pending;
 use oap_conformance::probe::{
     self, Forbidden, Limits, Outcome, Reply, Request, Setup, SetupError, Verdict, Wire, WireError,
@@ -18,13 +22,13 @@ use oap_identity::outgoing::{
     Allowance, Answer as HttpAnswer, HttpClient, Method, Request as HttpRequest, SendError,
 };
 use oap_identity::random::Seeded;
-use oap_identity::{Did, Random, random};
+use oap_identity::{Clock, Did, Random, random};
+use program::Program;
 use serde::Serialize;
 use serde_json::{Value, json};
-use std::io::{BufRead, BufReader, IsTerminal, Write};
+use standing::Standing;
+use std::io::IsTerminal;
 use std::path::PathBuf;
-use std::process::{Child, ChildStdin, ChildStdout, Stdio};
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 /// What one request may take.
@@ -43,7 +47,7 @@ reads commands as JSON Lines and answers each with one line (docs/probes.md). Pr
 scopes of their own, and grants that end within a month, and they rotate the gateway's keys: use one made for it.
 `oap-memory delete --provenance made_by=oap-memory-probe` takes the items away. With --own nothing is written unless the gateway
 at URL is that of this home, by its DID. Exit status 1 where nothing is reached, 4 when a probe fails, 5 when none does and some
-were not made: without --own or --setup only what anybody can see is probed.")]
+were not made (but for what an owner's side need have no command for, which the last line counts as NOT COVERED): without --own or --setup only what anybody can see is probed.")]
 pub(super) struct Probe {
     /// Where the gateway is
     #[arg(value_name = "URL", required_unless_present = "list", value_parser = values::url)]
@@ -66,6 +70,9 @@ pub(super) struct Probe {
     /// Longest time of the run, in seconds
     #[arg(long, default_value_t = 600)]
     max_seconds: u64,
+    /// Bring every condition to every door, with larger --max-seconds and --max-requests: else some doors of each are drawn by the seed
+    #[arg(long)]
+    every_door: bool,
     /// Replay a history that a failed run printed, and make no probes; needs the owner's side
     #[arg(long, value_name = "FILE", conflicts_with_all = ["worlds", "list"])]
     replay: Option<PathBuf>,
@@ -96,6 +103,11 @@ impl Probe {
             reached(&wire).await?;
             None
         };
+        let standing = program.as_ref().and_then(|program| Standing::of(&wire, program));
+        let (way, clock): (&dyn Wire, &dyn Clock) = match &standing {
+            Some(standing) => (standing, standing),
+            None => (&wire, &SystemClock),
+        };
         let setup = owner.as_ref().map(|o| o as &dyn Setup).or(program.as_ref().map(|p| p as &dyn Setup));
         let junit = self.junit.as_deref().map(OutFile::create).transpose()?;
         let seed = self.seed.unwrap_or_else(|| u64::from_le_bytes(random::bytes(&SystemRandom)));
@@ -105,6 +117,7 @@ impl Probe {
             time: Duration::from_secs(self.max_seconds),
             worlds: self.worlds,
             only: None,
+            every_door: self.every_door,
         };
         let progress = !global.json && std::io::stderr().is_terminal();
         let mut told = |result: &probe::report::Result| {
@@ -119,21 +132,34 @@ impl Probe {
             }
         };
         let report = match &self.replay {
-            None => probe::run(&origin, &wire, setup, &SystemClock, &*random, limits, &mut told).await,
+            None => probe::run(&origin, way, setup, clock, &*random, limits, &mut told).await,
             Some(file) => {
                 let failed = |e: String| CliError::File(file.clone(), e);
                 let script = std::fs::read_to_string(file).map_err(|e| failed(e.to_string()))?;
                 let setup =
                     setup.ok_or_else(|| CliError::Other("--replay: needs --own or --setup".to_owned()))?;
-                let replayed = probe::replay(&origin, &wire, setup, &SystemClock, &*random, limits, &script);
+                let replayed = probe::replay(&origin, way, setup, clock, &*random, limits, &script);
                 replayed.await.map_err(|e| failed(e.to_string()))?
             }
         };
         if let Some(file) = junit {
             file.write(report.junit().as_bytes())?;
         }
-        let made = Made { report: &report, seed, verdict: report.verdict() };
-        output::print(global.json, &made, |_| format!("{}seed {seed}", report.text()));
+        let made = Made {
+            report: &report,
+            seed,
+            verdict: report.verdict(),
+            counts: report.counts(),
+            sets_clock: way.sets_clock(),
+        };
+        output::print(global.json, &made, |made| {
+            let set = if made.sets_clock {
+                "its clock was set: bounds were asked to the millisecond\n"
+            } else {
+                ""
+            };
+            format!("{}{set}seed {seed}", report.text())
+        });
         if let Some((path, why)) = self.setup.zip(program.and_then(Program::broke)) {
             return Err(CliError::File(path, why));
         }
@@ -184,6 +210,9 @@ struct Made<'a> {
     report: &'a probe::report::Report,
     seed: u64,
     verdict: Verdict,
+    counts: Counts,
+    /// Whether its clock was set: only then bounds are asked to the millisecond.
+    sets_clock: bool,
 }
 
 /// A requirement, and the probes that check it.
@@ -347,85 +376,5 @@ impl Setup for Own {
             }
             fixture::answer(&command, done).map_err(SetupError::Refused)
         })
-    }
-}
-
-/// A program that does the owner's side: one command a line in, one answer a line out.
-struct Program(Mutex<Lines>);
-
-struct Lines {
-    child: Child,
-    commands: ChildStdin,
-    answers: BufReader<ChildStdout>,
-    /// Why no further command reaches it.
-    broke: Option<String>,
-}
-
-impl Lines {
-    /// Sends a line and reads one; the program is never asked again once that fails.
-    fn exchange(&mut self, command: &Value) -> Result<String, SetupError> {
-        if let Some(why) = &self.broke {
-            return Err(SetupError::Broken(why.clone()));
-        }
-        let sent = writeln!(self.commands, "{command}").and_then(|()| self.commands.flush());
-        let mut line = String::new();
-        let read = sent.and_then(|()| self.answers.read_line(&mut line));
-        let why = match read {
-            Ok(0) => "the setup program ended in the middle of the run".to_owned(),
-            Ok(_) => return Ok(line),
-            Err(e) => format!("the setup program cannot be asked any more: {e}"),
-        };
-        self.broke = Some(why.clone());
-        Err(SetupError::Broken(why))
-    }
-}
-
-impl Program {
-    fn start(path: &PathBuf) -> Result<Self, CliError> {
-        let failed = |e: String| CliError::File(path.clone(), e);
-        let mut command = std::process::Command::new(path);
-        let mut child = command
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .map_err(|e| failed(e.to_string()))?;
-        let pipes = child.stdin.take().zip(child.stdout.take());
-        let (commands, answers) = pipes.ok_or_else(|| failed("it has no pipes".to_owned()))?;
-        Ok(Self(Mutex::new(Lines { child, commands, answers: BufReader::new(answers), broke: None })))
-    }
-
-    /// Why the program could not be asked to the end, if so: what was skipped then says nothing of the gateway.
-    fn broke(self) -> Option<String> {
-        self.0.into_inner().unwrap_or_else(PoisonError::into_inner).broke.take()
-    }
-}
-
-impl Setup for Program {
-    fn call(&self, command: Value) -> Pending<'_, Value, SetupError> {
-        let mut lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let line = lines.exchange(&command);
-        drop(lines);
-        let answered = line.and_then(|line| match serde_json::from_str::<Value>(&line) {
-            Err(e) => Err(SetupError::Broken(format!("the setup program answered {line:?}: {e}"))),
-            // What a command answers with is the probes' to read.
-            Ok(answer) => match answer.get("error").and_then(Value::as_str) {
-                Some(why) if answer["fault"] == true => Err(SetupError::Fault(why.to_owned())),
-                Some(why) => Err(SetupError::Refused(why.to_owned())),
-                None => Ok(answer),
-            },
-        });
-        Box::pin(std::future::ready(answered))
-    }
-
-    /// The program says whether.
-    fn may_lock_down(&self) -> bool {
-        true
-    }
-}
-
-impl Drop for Lines {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }

@@ -116,7 +116,7 @@ pub(super) async fn children_by(context: &Context<'_>, way: Way) -> Result<(), F
             ChildRule::Signature => forged(context, way, &above, &delegable).await?,
             ChildRule::Name => renamed(context, way, &above, &delegable).await?,
             // Sixty exchanges of one grant a minute are enough of a gateway whose clock goes by itself, and memory.grant is the same to it.
-            ChildRule::Number if way == Way::Action || !context.sets_clock() => continue,
+            ChildRule::Number if way == Way::Action || !context.asks_everywhere() => continue,
             ChildRule::Number => too_many(context, way).await?,
         }
         context.note_at(&Condition::Child(rule), way.door());

@@ -18,6 +18,7 @@ mod in_force;
 mod jws;
 mod made;
 mod owners;
+mod parts;
 mod proofs;
 mod queries;
 pub mod rules;
