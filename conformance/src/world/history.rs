@@ -1,11 +1,13 @@
-//! Histories: what owner and grantees of a world do, step by step, in random order; and histories as scripts.
+//! Histories: what owner and grantees of a world do, step by step, in random order.
 
 use super::chance::Chance;
-use super::{CONTACTS, Owed, Setting, Size, World};
+use super::owed::Owed;
+use super::{CONTACTS, Setting, Size, World, renamed};
+use oap_identity::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-/// A step. Items, grants and queries are those of the world, by their numbers. A step whose item or grant is not there is left out.
+/// A step. Items, grants and queries are those of the world, by their numbers. What cannot be done as things stand is left out.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "step")]
 #[allow(missing_docs, reason = "the names say it")]
@@ -55,13 +57,9 @@ pub enum Step {
     Rotate,
     /// The owner sets the context of a scope.
     Context {
-        /// Whether it is the world's second scope.
-        beside: bool,
-        /// What the context says.
-        owed: Owed,
-        /// The item whose label, or kind, it covers.
-        like: usize,
-        /// The grant whose grantee it is about.
+        /// A document of `oap-ccc.schema.json`, where [`FIRST_GRANTEE`](super::gated::FIRST_GRANTEE) stands for a grantee.
+        context: Value,
+        /// The grant whose grantee that is.
         grant: usize,
     },
     /// The owner signs a bridge from the world's second scope to its first one.
@@ -184,49 +182,46 @@ impl Step {
             | Self::Wait { .. } => false,
         }
     }
+
+    /// The items and the grant that it names.
+    pub(super) const fn names(&self) -> ([Option<usize>; 2], Option<usize>) {
+        match *self {
+            Self::Capture { item }
+            | Self::Confirm { item }
+            | Self::Retract { item }
+            | Self::Restore { item }
+            | Self::Delete { item } => ([Some(item), None], None),
+            Self::Correct { item, like, .. } | Self::Relabel { item, like } => {
+                ([Some(item), Some(like)], None)
+            }
+            Self::Bridge { like } => ([None, Some(like)], None),
+            Self::Grant { grant }
+            | Self::Revoke { grant }
+            | Self::Query { grant, .. }
+            | Self::Page { grant }
+            | Self::Export { grant }
+            | Self::Audit { grant }
+            | Self::Ack { grant }
+            | Self::Vectors { grant }
+            | Self::Context { grant, .. }
+            | Self::Consent { grant }
+            | Self::Exchange { grant }
+            | Self::State { grant, .. } => ([None, None], Some(grant)),
+            Self::Rotate | Self::Unbridge | Self::Wait { .. } => ([None, None], None),
+        }
+    }
 }
 
 /// A world and what happens in it. Its contacts are there from the beginning: texts are read by them.
 #[derive(Debug, Clone, PartialEq)]
-#[allow(missing_docs, reason = "the names say it")]
 pub struct History {
-    /// The world's seed.
-    pub seed: u64,
-    /// The world's size.
-    pub size: Size,
+    /// Some of its items are in a second scope.
+    pub world: World,
+    /// When the world was made: its times are as far from now as they were from then.
+    pub at: Timestamp,
+    /// What happens, in this order.
     pub steps: Vec<Step>,
 }
-
-/// The first line of a script.
-#[derive(Serialize, Deserialize)]
-struct Head {
-    world: u64,
-    items: usize,
-    queries: usize,
-}
-
-/// Why a script was not read.
-#[derive(Debug, thiserror::Error)]
-#[allow(missing_docs, reason = "the names say it")]
-pub enum ScriptError {
-    /// Nothing in it.
-    #[error("the script is empty")]
-    Empty,
-    /// A line that is no world or step.
-    #[error("line {line}: {why}")]
-    Line { line: usize, why: serde_json::Error },
-    /// A world that is too large.
-    #[error("line {line}: a world has at most {MAX_SIZE} items and queries")]
-    World { line: usize },
-    /// Too many steps.
-    #[error("more than {MAX_STEPS} steps")]
-    Steps,
-}
-
-/// Longest script that is read, in steps.
-pub const MAX_STEPS: usize = 1_000;
-/// Largest world of a script, in items or queries.
-const MAX_SIZE: usize = 200;
 
 impl History {
     /// The history of a seed.
@@ -278,7 +273,7 @@ impl History {
                     // What is owed ends now and then.
                     let owed =
                         if chance.once_in(2) { Owed::Nothing } else { chance.dealt("owed", &Owed::ALL) };
-                    Step::Context { beside: chance.once_in(3), owed, like, grant }
+                    context(&world, (chance.once_in(3), owed), like, grant)
                 }
                 21 if chance.once_in(2) => Step::Unbridge,
                 21 => Step::Bridge { like },
@@ -287,49 +282,36 @@ impl History {
             });
         }
         later(seed, granted, &world, &mut steps);
-        Self { seed, size, steps }
+        // A gateway without a profile of ours has no grants.
+        steps.retain(|step| step.names().1.is_none_or(|grant| grant < grants));
+        Self { world: world.across(setting), at: setting.now, steps }
     }
 
-    /// The world that it happens in: some of its items are in a second scope.
+    /// The same history in another scope and at another time, so that it can be lived once more.
     #[must_use]
-    pub fn world(&self, setting: &Setting) -> World {
-        World::new(self.seed, setting, self.size).across(setting)
-    }
-
-    /// As a script: JSON Lines, the world first.
-    #[must_use]
-    pub fn script(&self) -> String {
-        let head = Head { world: self.seed, items: self.size.items, queries: self.size.queries };
-        let lines =
-            std::iter::once(serde_json::to_string(&head)).chain(self.steps.iter().map(serde_json::to_string));
-        lines.flatten().map(|line| line + "\n").collect()
-    }
-
-    /// Reads a script.
-    ///
-    /// # Errors
-    /// [`ScriptError`].
-    pub fn parse(script: &str) -> Result<Self, ScriptError> {
-        let mut lines = script.lines().map(str::trim).zip(1..).filter(|(line, _)| !line.is_empty());
-        let wrong = |line: usize, why: serde_json::Error| ScriptError::Line { line, why };
-        let (head, line) = lines.next().ok_or(ScriptError::Empty)?;
-        let head: Head = serde_json::from_str(head).map_err(|e| wrong(line, e))?;
-        if head.items > MAX_SIZE || head.queries > MAX_SIZE {
-            return Err(ScriptError::World { line });
-        }
-        let mut steps = Vec::new();
-        for (line, number) in lines {
-            if steps.len() == MAX_STEPS {
-                return Err(ScriptError::Steps);
+    pub fn again(&self, scope: &str, now: Timestamp) -> Self {
+        let world = self.world.in_scope(scope).moved(now.millis() - self.at.millis());
+        let steps = self.steps.iter().cloned().map(|step| match step {
+            Step::Context { context, grant } => {
+                Step::Context { context: renamed(&context, &self.world.scope, scope), grant }
             }
-            steps.push(serde_json::from_str(line).map_err(|e| wrong(number, e))?);
-        }
-        Ok(Self { seed: head.world, size: Size { items: head.items, queries: head.queries }, steps })
+            step => step,
+        });
+        Self { world, at: now, steps: steps.collect() }
     }
 }
 
 /// Most rotations of keys in a history: each leaves a key in the DID document for good.
 const ROTATIONS: usize = 2;
+
+/// The owner comes to owe something in the world's scope, or in the one beside it: about the grantee of a grant, and what an item's label, or
+/// kind, covers.
+fn context(world: &World, (beside, owed): (bool, Owed), like: usize, grant: usize) -> Step {
+    let scope = if beside { world.beside() } else { world.scope.clone() };
+    let item = world.items().nth(like).map_or(&Value::Null, |item| &item.draft);
+    let label = item["labels"][0].as_str().or_else(|| item["kind"].as_str()).unwrap_or_default();
+    Step::Context { context: owed.context(&scope, label), grant }
+}
 
 /// An item that nothing of its own keeps out of a view.
 fn plain(world: &World) -> usize {
@@ -426,7 +408,7 @@ fn later(seed: u64, grants: usize, world: &World, steps: &mut Vec<Step>) {
     // What needs consent, the consent, and its end: each a while after the other, before a grant that is there from the beginning on.
     let owed = chance.of(&[Owed::ProfessionalCode, Owed::TradeSecret, Owed::Health]);
     let (grant, like) = (chance.below(2), CONTACTS);
-    let context = |owed| Step::Context { beside: false, owed, like, grant };
+    let context = |owed| context(world, (false, owed), like, grant);
     let mut at = steps.len() / 4 + chance.below(steps.len() / 4);
     for step in [context(owed), Step::Consent { grant }, context(Owed::Nothing)] {
         steps.insert(at.min(steps.len()), step);
@@ -437,12 +419,16 @@ fn later(seed: u64, grants: usize, world: &World, steps: &mut Vec<Step>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use oap_identity::Timestamp;
-    use serde_json::json;
+    use std::time::Duration;
+
+    fn setting(now: Timestamp) -> Setting {
+        let soon = vec![now.plus(Duration::from_millis(2_200)), now.plus(Duration::from_millis(3_700))];
+        Setting { soon, ..Setting::of(&json!({}), now) }
+    }
 
     #[test]
-    fn every_history_rotates_keys_owes_something_and_reads_back_from_its_script() {
-        let setting = Setting::of(&json!({}), Timestamp::from_millis(1_777_636_800_000));
+    fn every_history_rotates_keys_and_owes_something() {
+        let setting = setting(Timestamp::from_millis(1_777_636_800_000));
         for seed in 0..50 {
             let history = History::new(seed, 60, &setting);
             let of = |what: fn(&Step) -> bool| history.steps.iter().filter(|step| what(step)).count();
@@ -452,7 +438,22 @@ mod tests {
             assert!(of(|step| matches!(step, Step::Vectors { .. })) > 0);
             assert!(of(|step| matches!(step, Step::Context { .. })) > 1);
             assert!(of(|step| matches!(step, Step::Consent { .. })) > 0);
-            assert_eq!(History::parse(&history.script()).ok().as_ref(), Some(&history));
+        }
+    }
+
+    #[test]
+    fn a_history_at_another_time_is_the_one_that_is_made_then() {
+        let now = Timestamp::from_millis(1_777_636_800_000);
+        for seed in 0..50 {
+            let history = History::new(seed, 60, &setting(now));
+            let scope = &history.world.scope;
+            for millis in [8_640_000_123, -8_640_000_123] {
+                let then = Timestamp::from_millis(now.millis() + millis);
+                assert_eq!(history.again(scope, then), History::new(seed, 60, &setting(then)), "{seed}");
+            }
+            let other = history.again("w-another", now);
+            assert!(!format!("{other:?}").contains(scope), "{seed}");
+            assert_eq!(other.again(scope, now), history, "{seed}");
         }
     }
 }

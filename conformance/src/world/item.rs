@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
 /// A draft, as `capture` takes it, and what it is known to hold.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Item {
     /// The draft. Items that it was made from are not in it.
     pub draft: Value,

@@ -19,6 +19,7 @@ mod owed;
 mod own;
 mod planted;
 mod query;
+mod script;
 mod search;
 mod text;
 mod twin;
@@ -27,11 +28,11 @@ mod whole;
 pub use bounds::DEEPEST;
 pub use chance::WORD;
 pub use grant::Grant;
-pub use history::{Corrected, History, ScriptError, Step};
+pub use history::{Corrected, History, Step};
 pub use item::Item;
-pub use owed::Owed;
 pub use own::{OWN, read_profile};
 pub use planted::{Planted, Span, leaves};
+pub use script::ScriptError;
 pub use search::{Canaries, Found};
 pub use text::{CLASSES, VOCABULARY};
 
@@ -106,6 +107,17 @@ pub fn whole_name(name: &str) -> String {
 /// Contacts that texts of a world name: its first items.
 pub const CONTACTS: usize = 2;
 
+/// The times of an item's draft.
+const ITEM_TIMES: [&str; 2] = ["/expires_at", "/provenance/captured_at"];
+/// The times of a grant's draft.
+const GRANT_TIMES: [&str; 4] =
+    ["/not_before", "/expires_at", "/filter/captured_after", "/filter/captured_before"];
+
+/// A value with another scope in it.
+fn renamed(value: &Value, scope: &str, to: &str) -> Value {
+    serde_json::from_str(&value.to_string().replace(scope, to)).unwrap_or_default()
+}
+
 /// How large a world is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the names say it")]
@@ -177,15 +189,41 @@ impl World {
     /// The same world in another scope, so that it can be had twice on one gateway.
     #[must_use]
     pub fn in_scope(&self, scope: &str) -> Self {
-        let other = |value: &Value| -> Value {
-            let text = value.to_string().replace(&self.scope, scope);
-            serde_json::from_str(&text).unwrap_or_default()
-        };
+        let other = |value: &Value| renamed(value, &self.scope, scope);
         let mut world = self.clone();
         world.scope = scope.to_owned();
         world.batches.iter_mut().flatten().for_each(|item| item.draft = other(&item.draft));
         world.grants.iter_mut().for_each(|grant| grant.draft = other(&grant.draft));
         world
+    }
+
+    /// The same world so many milliseconds later: when items and grants begin and end, when items became known and what filters say of that.
+    /// Days that content tells of stay.
+    fn moved(mut self, millis: i64) -> Self {
+        let moved = |time: &str| -> Option<String> {
+            let time: Timestamp = time.to_uppercase().parse().ok()?;
+            Some(Timestamp::from_millis(time.millis().saturating_add(millis)).to_string())
+        };
+        let draft = |draft: &mut Value, times: &[&str]| {
+            for at in times {
+                if let Some(time) = draft.pointer_mut(at)
+                    && let Some(moved) = time.as_str().and_then(moved)
+                {
+                    *time = json!(moved);
+                }
+            }
+        };
+        for item in self.batches.iter_mut().flatten() {
+            draft(&mut item.draft, &ITEM_TIMES);
+            let canaries = std::mem::take(&mut item.planted.canaries).into_iter();
+            let canaries = canaries.map(|(word, at)| {
+                let time = ITEM_TIMES.contains(&at.as_str()).then(|| moved(&word)).flatten();
+                (time.map_or(word, |time| time.to_lowercase()), at)
+            });
+            item.planted.canaries = canaries.collect();
+        }
+        self.grants.iter_mut().for_each(|grant| draft(&mut grant.draft, &GRANT_TIMES));
+        self
     }
 
     /// The name of its second scope, where it has one.

@@ -1,14 +1,11 @@
 //! What an owner may come to owe in the middle of a history (protocol section 7, the two gates): the context that then stands.
 
 use super::gated::{FIRST_GRANTEE, nda_of, non_compete_of, wall};
-use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 /// What the context of a scope says.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[allow(missing_docs, reason = "the names say it")]
-pub enum Owed {
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Owed {
     Nothing,
     Embargo,
     Nda,
@@ -39,8 +36,7 @@ impl Owed {
 
     /// The context of a scope: a document of `oap-ccc.schema.json`. What covers some items covers those that `label` names; whom it is
     /// about is [`FIRST_GRANTEE`].
-    #[must_use]
-    pub fn context(self, scope: &str, label: &str) -> Value {
+    pub(super) fn context(self, scope: &str, label: &str) -> Value {
         let mut context = match self {
             Self::Nothing => json!({}),
             Self::Embargo => json!({"embargo_list": [FIRST_GRANTEE]}),

@@ -12,7 +12,7 @@ use crate::model::rule::Keys;
 use crate::model::{Difference, Leaves};
 use crate::probe::refusals::read;
 use crate::world::gated::FIRST_GRANTEE;
-use crate::world::{Item, Owed, Step};
+use crate::world::{Item, Step};
 use oap_identity::signed::UnverifiedSignature;
 use oap_identity::{DidDocument, json as strict};
 use oap_memory::evidence;
@@ -139,9 +139,7 @@ pub(super) async fn step(
         Step::Ack { grant } => ack(lived, kept, grant, findings).await,
         Step::Vectors { grant } => vectors(lived, grant, findings).await,
         Step::Rotate => rotate(lived, kept, findings).await,
-        Step::Context { beside, owed, like, grant } => {
-            context(lived, kept, (beside, owed), like, grant).await
-        }
+        Step::Context { context: ref document, grant } => context(lived, kept, document, grant).await,
         Step::Bridge { like } => bridge(lived, kept, like).await,
         Step::Unbridge => {
             let Some(id) = kept.bridges.pop() else { return Ok(()) };
@@ -366,20 +364,10 @@ async fn correct(
     Ok(())
 }
 
-/// The owner sets the context of a scope of the world.
-async fn context(
-    lived: &mut Lived<'_>,
-    kept: &Kept,
-    (beside, owed): (bool, Owed),
-    like: usize,
-    grant: usize,
-) -> Result<(), Failed> {
-    let world = lived.world;
-    let scope = if beside { world.beside() } else { world.scope.clone() };
-    let item = world.items().nth(like).map_or(&Value::Null, |item| &item.draft);
-    let label = item["labels"][0].as_str().or_else(|| item["kind"].as_str()).unwrap_or_default();
-    let grantee = world.grants.get(grant).map_or(0, |grant| grant.grantee);
-    let document = actual(lived, &owed.context(&scope, label), [(FIRST_GRANTEE, grantee)])?;
+/// The owner sets the context of a scope of the world, about the grantee of a grant.
+async fn context(lived: &mut Lived<'_>, kept: &Kept, document: &Value, grant: usize) -> Result<(), Failed> {
+    let grantee = lived.world.grants.get(grant).map_or(0, |grant| grant.grantee);
+    let document = actual(lived, document, [(FIRST_GRANTEE, grantee)])?;
     if owner(lived, kept, json!({"do": "context", "context": document})).await? {
         lived.model.context(&document);
     }

@@ -40,11 +40,11 @@ pub(super) async fn lived_through(
     manifest: &Value,
     history: &History,
 ) -> Result<Shown, Failed> {
-    let world = history.world(&setting(context, manifest));
-    let world = world.in_scope(&format!("w{}", context.word()));
+    let history = history.again(&format!("w{}", context.word()), context.now());
+    let world = &history.world;
     let mut canaries = Canaries::default();
-    canaries_of(&world, &mut canaries);
-    let mut lived = Lived::new(context, &world, manifest, &canaries)?;
+    canaries_of(world, &mut canaries);
+    let mut lived = Lived::new(context, world, manifest, &canaries)?;
     let contacts: Vec<_> = world.items().take(CONTACTS).enumerate().collect();
     lived.capture(&contacts).await?;
     let (mut kept, mut findings) = (Kept::default(), Vec::new());
