@@ -9,7 +9,7 @@ use oap_conformance::probe::refusals::Condition;
 use oap_conformance::probe::report::Rules;
 use oap_conformance::probe::wire::Pending;
 use oap_conformance::probe::{
-    self, Forbidden, Limits, Outcome, Reply, Request, Setup, SetupError, Verdict, Wire,
+    self, Forbidden, Limits, Outcome, Reply, Request, Setup, SetupError, Side, Verdict, Wire,
 };
 use oap_identity::random::Seeded;
 use oap_identity::{Clock, Random, Timestamp};
@@ -683,6 +683,78 @@ async fn a_gateway_behind_a_proxy_passes() {
     let random = Seeded::new(2);
     let report = probe::run(ORIGIN, &wire, Some(&wire.0), &*world.clock, &random, limits, &mut |_| {}).await;
     assert_eq!(report.verdict(), Verdict::Passed, "{}", report.text());
+}
+
+/// Two gateways of one seed and one clock, one with worlds and one with their twins: nothing that a grantee or anybody is told tells them apart.
+#[tokio::test]
+async fn two_gateways_that_differ_in_what_is_hidden_tell_the_same() {
+    let limits = Limits { worlds: 2, ..Limits::default() };
+    for seed in 0..4 {
+        let worlds = [two_alike().await, two_alike().await];
+        let [one, other] = worlds.each_ref().map(Inside);
+        let sides =
+            [&one, &other].map(|inside| Side { wire: inside, setup: inside, clock: &*inside.0.clock });
+        assert_eq!(probe::pairs(ORIGIN, sides, seed, limits).await, Ok(()), "seed {seed}");
+        assert_eq!(worlds[0].now(), worlds[1].now(), "seed {seed}: one was waited for");
+    }
+}
+
+/// One of two gateways with the same keys.
+async fn two_alike() -> World {
+    probed(9, oap_gateway::Config::default(), equipment()).await
+}
+
+/// The gateway, which says with each reply how many items its owner ever captured.
+struct Counting<'a>(Inside<'a>, AtomicU64);
+
+impl Wire for Counting<'_> {
+    fn send(&self, request: Request) -> Pending<'_, Reply> {
+        Box::pin(async move {
+            let mut reply = self.0.send(request).await?;
+            reply.headers.push(("x-items".to_owned(), self.1.load(Ordering::Relaxed).to_string()));
+            Ok(reply)
+        })
+    }
+
+    fn first_event(&self, request: Request) -> Pending<'_, Reply> {
+        self.0.first_event(request)
+    }
+
+    fn wait(&self, time: Duration) -> Pending<'_, ()> {
+        self.0.wait(time)
+    }
+
+    fn sets_clock(&self) -> bool {
+        true
+    }
+
+    fn forbidden(&self, way: Forbidden, request: Request) -> Pending<'_, Option<Reply>> {
+        self.0.forbidden(way, request)
+    }
+}
+
+impl Setup for Counting<'_> {
+    fn call(&self, command: Value) -> Pending<'_, Value, SetupError> {
+        let items = command["items"].as_array().filter(|_| command["do"] == "capture").map_or(0, Vec::len);
+        self.1.fetch_add(items as u64, Ordering::Relaxed);
+        self.0.call(command)
+    }
+}
+
+/// What a gateway computes over all that it has is the same for two fillings of one, and tells two gateways apart.
+#[tokio::test]
+async fn what_is_counted_over_a_whole_gateway_is_found_by_two() {
+    let limits = Limits { worlds: 2, only: Some("paired-fillings"), ..Limits::default() };
+    let (world, random) = (two_alike().await, Seeded::new(2));
+    let alone = Counting(Inside(&world), AtomicU64::new(0));
+    let report = probe::run(ORIGIN, &alone, Some(&alone), &*world.clock, &random, limits, &mut |_| {}).await;
+    assert_eq!(report.verdict(), Verdict::Passed, "{}", report.text());
+
+    let worlds = [two_alike().await, two_alike().await];
+    let [one, other] = worlds.each_ref().map(|world| Counting(Inside(world), AtomicU64::new(0)));
+    let sides = [&one, &other].map(|side| Side { wire: side, setup: side, clock: &*side.0.0.clock });
+    let found = probe::pairs(ORIGIN, sides, 2, limits).await;
+    assert!(matches!(&found, Err(probe::Failed::Wrong(why)) if why.contains("x-items")), "{found:?}");
 }
 
 /// Nor need a grant be for more than one item.

@@ -90,6 +90,32 @@ impl Default for Limits {
     }
 }
 
+/// A gateway of two that are to be told apart.
+#[derive(Clone, Copy)]
+pub struct Side<'a> {
+    /// The way to it.
+    pub wire: &'a dyn Wire,
+    /// Its owner's side.
+    pub setup: &'a dyn Setup,
+    /// Its clock.
+    pub clock: &'a dyn Clock,
+}
+
+/// What the probe `paired-fillings` does, with the twin in a gateway of its own: what a gateway computes over all that it has differs too. The
+/// two are of one principal with the same keys, at one origin, and their clocks agree.
+///
+/// # Errors
+/// What tells them apart; [`Failed::Skipped`] where the run is over.
+pub async fn pairs(origin: &str, sides: [Side<'_>; 2], seed: u64, limits: Limits) -> Result<(), Failed> {
+    let [first, second] = [seed, seed].map(Seeded::new);
+    let [one, other] = sides;
+    let mut one = Context::new(origin, one.wire, Some(one.setup), one.clock, &first, limits);
+    let mut other = Context::new(origin, other.wire, Some(other.setup), other.clock, &second, limits);
+    one.learn().await;
+    other.learn().await;
+    probes::pairs([&one, &other]).await
+}
+
 /// Replays a history that a run printed; the gateway need not be as it was.
 ///
 /// # Errors

@@ -354,6 +354,23 @@ impl Context<'_> {
         self.send_each(made).await
     }
 
+    /// Hands in a grantee's signature under a receipt.
+    ///
+    /// # Errors
+    /// As [`Context::send`].
+    pub(in crate::probe) async fn countersign(
+        &self,
+        grantee: &Signer,
+        receipt: &Value,
+    ) -> Result<Reply, Failed> {
+        let mut unsigned = receipt.clone();
+        unsigned.as_object_mut().map(|members| members.remove("signatures"));
+        let bytes = strict::canonical(&unsigned).map_err(|e| Failed::Skipped(e.to_string()))?;
+        let signature = json!({"by": grantee.kid(), "alg": "EdDSA", "value": grantee.sign(&bytes)});
+        let body = json!({"receipt_id": receipt["receipt_id"], "signature": signature});
+        self.post("/oap/memory/ack", &[], &body).await
+    }
+
     /// An export under a session.
     ///
     /// # Errors

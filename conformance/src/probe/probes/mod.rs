@@ -23,6 +23,8 @@ mod witnesses;
 mod worlds;
 mod written;
 
+pub(super) use worlds::pairs;
+
 use super::{Context, Failed, Probe, Running, Severity};
 use oap_identity::{Signer, random};
 

@@ -295,12 +295,25 @@ async fn histories(context: &Context<'_>) -> Result<(), Failed> {
 
 /// For each world a grant over it, and over a twin that differs only in what the grant hides.
 async fn paired(context: &Context<'_>) -> Result<(), Failed> {
+    pairs([context, context]).await
+}
+
+/// The same over two gateways, where these are contexts of two: each is asked by the same randomness.
+pub(in super::super) async fn pairs(sides: [&Context<'_>; 2]) -> Result<(), Failed> {
+    let [context, beside] = sides;
     let manifest = context.get("/.well-known/oap-memory.json").await?;
     let mut findings = Vec::new();
-    for seed in context.worlds()? {
+    let seeds = context.worlds()?;
+    if !std::ptr::eq(context, beside) {
+        let (other, of_other) = (beside.get("/.well-known/oap-memory.json").await?, beside.worlds()?);
+        expect(other["principal"] == manifest["principal"] && of_other == seeds, || {
+            "the two gateways are not of one principal, or not asked by one seed".to_owned()
+        })?;
+    }
+    for seed in seeds {
         let setting = Setting::of(&manifest, context.now());
         let world = World::new(seed, &setting, Size { items: 24, queries: 8 });
-        let done = pair(context, &manifest, &world, &setting, &mut findings).await;
+        let done = pair(sides, &manifest, &world, &setting, &mut findings).await;
         judge(&findings).and(done)?;
     }
     Ok(())

@@ -45,21 +45,67 @@ const FRESH: [&str; 18] = [
 /// Further ones, of bundles.
 const OF_BUNDLES: [&str; 4] = ["bundle_id", "created_at", "finished_at", "grant_id"];
 
-/// A JSON text without what is fresh: blanked to its length. What is no JSON is its length.
+/// Claims of a JWT that are fresh in each.
+const OF_TOKENS: [&str; 4] = ["iat", "nbf", "exp", "jti"];
+
+/// A JSON text without what is fresh: blanked to its length. Of a JWT what is signed; of what is neither its length.
 pub(super) fn blank(bytes: &[u8], names: &Names) -> Value {
+    if let Some(jwt) = str::from_utf8(bytes).ok().and_then(|text| token(text.trim(), names)) {
+        return jwt;
+    }
     let Ok(mut value) = strict::parse(bytes) else { return json!(bytes.len()) };
     mask(&mut value, names);
     sort(&mut value);
+    // The same answer in an envelope, and of a tool.
+    for place in ["/output", "/result/structuredContent"] {
+        if let Some(answer) = value.pointer_mut(place) {
+            sort(answer);
+        }
+    }
+    for told in value.pointer_mut("/result/content").and_then(Value::as_array_mut).into_iter().flatten() {
+        // Items stand on lines of their own, in the same order.
+        let mut lines: Vec<&str> = told["text"].as_str().unwrap_or_default().lines().collect();
+        lines.sort_unstable();
+        *told = json!({"type": told["type"], "lines": lines});
+    }
     value
+}
+
+/// The header and the claims of a JWT, where it is one.
+fn token(jwt: &str, names: &Names) -> Option<Value> {
+    let mut parts = jwt.split('.');
+    let (header, payload, _, None) = (parts.next()?, parts.next()?, parts.next()?, parts.next()) else {
+        return None;
+    };
+    let read = |part: &str| -> Option<Value> {
+        let read: Value = serde_json::from_slice(&URL_SAFE_NO_PAD.decode(part).ok()?).ok()?;
+        Some(read).filter(Value::is_object)
+    };
+    let (mut header, mut payload) = (read(header)?, read(payload)?);
+    for name in OF_TOKENS {
+        if let Some(claim) = payload.get_mut(name) {
+            *claim = json!("fresh");
+        }
+    }
+    mask(&mut header, names);
+    mask(&mut payload, names);
+    Some(json!({"header": header, "payload": payload}))
 }
 
 fn mask(value: &mut Value, names: &Names) {
     match value {
         Value::Object(members) => {
+            // A second may go by between the two.
+            if members.contains_key("memory_grant_jwt") {
+                members.remove("expires_in");
+            }
             for (name, member) in members.iter_mut() {
                 let fresh = FRESH.contains(&name.as_str()) || OF_BUNDLES.contains(&name.as_str());
                 match member {
                     Value::String(text) if name == "sd_jwt" => *member = opened(text, names),
+                    Value::String(text) if name == "memory_grant_jwt" => {
+                        *member = token(text, names).unwrap_or_else(|| json!(text.len()));
+                    }
                     Value::String(text) if fresh => *text = "x".repeat(text.len()),
                     Value::Array(tags) if name == "provenance_tags_out" => {
                         for tag in tags.iter_mut() {
@@ -123,21 +169,23 @@ fn digests(value: &mut Value) {
 
 /// Items that rank alike stand in the order of their ids, which are fresh: they are put in one of their own.
 fn sort(answer: &mut Value) {
-    let listed = answer["items"].as_array().is_some();
-    if let Some(items) = answer["items"].as_array_mut() {
+    if let Some(items) = answer.get_mut("items").and_then(Value::as_array_mut) {
         let rank = |item: &Value| item["relevance"].as_f64().unwrap_or(1.0);
         items.sort_by(|a, b| {
             let by_id = || a["item_id"].as_str().cmp(&b["item_id"].as_str());
             rank(b).total_cmp(&rank(a)).then_with(by_id)
         });
     }
-    if listed && let Some(tags) = answer["receipt"]["provenance_tags_out"].as_array_mut() {
-        tags.sort_by(|a, b| a.as_str().cmp(&b.as_str()));
+    if let Some(receipt) = answer.get_mut("receipt") {
+        sort_tags(receipt);
     }
-    for receipt in answer["receipts"].as_array_mut().into_iter().flatten() {
-        if let Some(tags) = receipt["provenance_tags_out"].as_array_mut() {
-            tags.sort_by(|a, b| a.as_str().cmp(&b.as_str()));
-        }
+    let receipts = answer.get_mut("receipts").and_then(Value::as_array_mut);
+    receipts.into_iter().flatten().for_each(sort_tags);
+}
+
+fn sort_tags(receipt: &mut Value) {
+    if let Some(tags) = receipt.get_mut("provenance_tags_out").and_then(Value::as_array_mut) {
+        tags.sort_by(|a, b| a.as_str().cmp(&b.as_str()));
     }
 }
 
@@ -159,5 +207,44 @@ pub(super) fn difference(left: &Value, right: &Value, at: String) -> (String, St
             )
         }
         _ => (at, format!("{left} and {right}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn jwt(payload: &Value) -> String {
+        let part = |value: &Value| URL_SAFE_NO_PAD.encode(value.to_string());
+        format!("{}.{}.c2ln", part(&json!({"alg": "EdDSA"})), part(payload))
+    }
+
+    #[test]
+    fn what_a_token_says_is_compared_and_its_times_are_not() {
+        let names = Names::default();
+        let list =
+            |lst: &str, at: u64| jwt(&json!({"iat": at, "exp": at + 300, "status_list": {"lst": lst}}));
+        let blanked = |text: String| blank(text.as_bytes(), &names);
+        assert_eq!(blanked(list("AAAA", 1_777_636_800)), blanked(list("AAAA", 1_777_636_801)));
+        assert_ne!(blanked(list("AAAA", 1_777_636_800)), blanked(list("AAAB", 1_777_636_800)));
+        let exchanged = |scope: &str, life: u64| {
+            let token = jwt(&json!({"jti": scope.len(), "oap_scope": scope}));
+            json!({"memory_grant_jwt": token, "expires_in": life}).to_string()
+        };
+        assert_eq!(blanked(exchanged("one", 600)), blanked(exchanged("one", 599)));
+        assert_ne!(blanked(exchanged("one", 600)), blanked(exchanged("two", 600)));
+    }
+
+    #[test]
+    fn the_text_of_a_tool_is_compared_line_by_line() {
+        let names = Names::default();
+        let told = |text: &str| {
+            blank(
+                json!({"result": {"content": [{"type": "text", "text": text}]}}).to_string().as_bytes(),
+                &names,
+            )
+        };
+        assert_eq!(told("2 found.\na\nb"), told("2 found.\nb\na"));
+        assert_ne!(told("2 found.\na\nb"), told("3 found.\na\nb"));
     }
 }

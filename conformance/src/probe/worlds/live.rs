@@ -13,8 +13,8 @@ use crate::model::{Difference, Leaves};
 use crate::probe::refusals::read;
 use crate::world::gated::FIRST_GRANTEE;
 use crate::world::{Item, Step};
+use oap_identity::DidDocument;
 use oap_identity::signed::UnverifiedSignature;
-use oap_identity::{DidDocument, json as strict};
 use oap_memory::evidence;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -424,13 +424,7 @@ async fn ack(
     let Some((receipt, live)) = kept.receipts.get(&grant).zip(lived.grants.get(&grant)) else {
         return Ok(());
     };
-    let mut unsigned = receipt.clone();
-    unsigned.as_object_mut().map(|members| members.remove("signatures"));
-    let bytes = strict::canonical(&unsigned).map_err(|e| Failed::Skipped(e.to_string()))?;
-    let grantee = &live.session.grantee;
-    let signature = json!({"by": grantee.kid(), "alg": "EdDSA", "value": grantee.sign(&bytes)});
-    let body = json!({"receipt_id": receipt["receipt_id"], "signature": signature});
-    let reply = lived.context.post("/oap/memory/ack", &[], &body).await?;
+    let reply = lived.context.countersign(&live.session.grantee, receipt).await?;
     let mut differences = Vec::new();
     let signatures = reply.json()["receipt"]["signatures"].as_array().map_or(0, Vec::len);
     if reply.status != 200 || signatures != 2 {

@@ -1,17 +1,19 @@
 //! Two fillings that differ only in what a grant hides: whoever has the grant must not be able to tell them apart.
 
 use super::super::Failed;
-use super::super::context::{Context, expect};
+use super::super::context::{Context, expect, mcp};
 use super::super::declared::Place;
+use super::super::refusals::Family;
 use super::super::wire::{Reply, Request};
 use super::Finding;
 use super::fill::{Live, Lived};
 use super::fresh::{Names, blank, difference};
 use crate::model::{Difference, Disclosed, Model};
-use crate::world::{Canaries, Grant, Item, Setting, World};
+use crate::world::{CONTACTS, Canaries, Grant, Item, Setting, World};
 use oap_identity::Timestamp;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
+use std::fmt;
 use std::time::Duration;
 
 /// How long a run may take: what looks the same must do so until then, for its end may come while it is asked for.
@@ -42,17 +44,18 @@ fn seen_at(model: &Model, grant: &Value, item: &Item, setting: &Setting, at: Tim
     Some(json!({"shown": shown, "chain": answer.chain.get(ID)}))
 }
 
-/// One grant of a world, over the world and over its twin.
+/// One grant of a world, over the world and over its twin, in two scopes of one gateway or each in a gateway of its own.
 ///
 /// # Errors
 /// When the run is over.
 pub(in super::super) async fn pair(
-    context: &Context<'_>,
+    contexts: [&Context<'_>; 2],
     manifest: &Value,
     world: &World,
     setting: &Setting,
     findings: &mut Vec<Finding>,
 ) -> Result<(), Failed> {
+    let [context, beside] = contexts;
     let mut world = world.apart(setting);
     let Some(mut grant) = chosen(&world).cloned() else { return Ok(()) };
     // Nothing but what is shown is to decide.
@@ -70,7 +73,9 @@ pub(in super::super) async fn pair(
     // Ranks of items that are as near as each other go by their ids, which are fresh.
     let listing = |query: &Value| query["query"].as_str().is_none_or(|words| words.trim().is_empty());
     grant.queries.retain(|query| !context.declared().embeddings || listing(query));
-    world.grants = vec![grant.clone()];
+    let mut scant = Grant { grantee: grant.grantee + 1, queries: Vec::new(), ..grant.clone() };
+    scant.draft["budget"] = json!({"queries": BUDGET});
+    world.grants = vec![grant.clone(), scant];
     let principal = manifest["principal"].as_str().unwrap_or_default();
     let did = principal.parse().map_err(|_| Failed::Wrong("the manifest has no principal".to_owned()))?;
     let model = Model::new(did, manifest, Vec::new());
@@ -83,50 +88,186 @@ pub(in super::super) async fn pair(
     let twin =
         world.twin(!world.seed, setting, &|item| look(item) != [None, None], &|a, b| look(a) == look(b));
     let canaries = Canaries::default();
-    let other = twin.in_scope(&format!("w{}", context.word().get(..11).unwrap_or_default()));
+    let are_two = !std::ptr::eq(context, beside);
+    let other = if are_two {
+        twin
+    } else {
+        twin.in_scope(&format!("w{}", context.word().get(..11).unwrap_or_default()))
+    };
     let sides = [
         Lived::fill(context, &world, manifest, &canaries).await?,
-        Lived::fill(context, &other, manifest, &canaries).await?,
+        Lived::fill(beside, &other, manifest, &canaries).await?,
     ];
-    let level = format!("level {} of {}", grant.draft["trust_level"], grant.draft["redaction_profile"]);
-    // Two that show nothing look the same.
-    let is_shown = world.items().any(|item| look(item).iter().all(Option::is_some));
-    let [Some(one), Some(other)] = sides.each_ref().map(|side| side.grants.get(&0)) else { return Ok(()) };
-    // Headers that a proxy makes anew for each reply.
-    let mut fresh: BTreeSet<String> = FRESH.map(str::to_owned).into();
-    let mut asks: Vec<[Request; 2]> =
-        requests(context, &grant.queries).into_iter().map(|ask| [ask.clone(), ask]).collect();
-    asks.extend(of_hidden([(&world, &sides[0]), (&twin, &sides[1])], &look));
-    for (number, mut asks) in asks.into_iter().enumerate() {
-        for _ in 0..=PAGES {
-            let replies = replies([one, other], &asks, context, &mut fresh).await?;
-            let answered = |reply: &Reply| {
-                let items = reply.json()["items"].as_array().map_or(0, Vec::len);
-                reply.status == 200 && (items > 0 || !is_shown)
-            };
-            // The first one lists all.
-            expect(number > 0 || replies.iter().all(answered), || {
-                format!("{level}: a listing is not answered with what the grant shows")
-            })?;
-            let names = sides.each_ref().map(names);
-            if let Some((at, why)) = apart(replies.each_ref(), &names, &fresh) {
-                let [ask, _] = &asks;
+    let mut pair = Pair {
+        level: format!("level {} of {}", grant.draft["trust_level"], grant.draft["redaction_profile"]),
+        // Two that show nothing look the same.
+        is_shown: world.items().any(|item| look(item).iter().all(Option::is_some)),
+        fresh: FRESH.map(str::to_owned).into(),
+        receipts: [Value::Null, Value::Null],
+        sides,
+    };
+    let hidden = pair.sides.each_ref().map(|side| hidden(side, &look));
+    let first = hidden.each_ref().map(|all| all.first().map(|(_, id)| id.clone()));
+    let mut asks = requests(context, &grant.queries);
+    asks.extend(ways(context, &grant.queries).await?);
+    asks.push(Asked::of(Ask::Plain(get("/oap/audit".to_owned()))));
+    if are_two {
+        asks.extend(OF_ALL.map(|path| Asked::of(Ask::Anybody(get(path.to_owned())))));
+        asks.push(Asked::of(Ask::Anybody(get(context.at(Place::Status).to_owned()))));
+    }
+    asks.extend(spent(context));
+    asks.extend(of_hidden(&first));
+    let mut again = pair.round(asks, findings).await?;
+    // What becomes of what is hidden on one side alone shows on neither.
+    let [of_one, of_other] = &hidden;
+    let [first, second] = first;
+    let is_second = !of_other.is_empty();
+    let (context, items) = if is_second { (beside, of_other) } else { (context, of_one) };
+    let Some(item) = items.first() else { return Ok(()) };
+    if let Some(command) = correction(item, &context.word(), &look) {
+        // What is over may be refused.
+        let _ = context.try_owner(command).await?;
+    }
+    let Some(gone) = deleted(context, items).await? else { return Ok(()) };
+    pair.level += ", once something of that was corrected and deleted on one side";
+    again.extend(of_hidden(&if is_second { [first, Some(gone)] } else { [Some(gone), second] }));
+    pair.round(again, findings).await.map(drop)
+}
+
+/// What anybody is told of a gateway, beside its status list.
+const OF_ALL: [&str; 2] = ["/.well-known/oap-memory.json", "/.well-known/did.json"];
+/// Queries of the second grant, which is the first one with a budget.
+const BUDGET: usize = 2;
+
+/// What is asked of a side.
+#[derive(Debug, Clone)]
+enum Ask {
+    /// A request with the token.
+    Plain(Request),
+    /// The same without one.
+    Anybody(Request),
+    /// A query as the action `memory.query`.
+    Action(Value),
+    /// A query by a tool at `/mcp`.
+    Tool(Value),
+    /// The grant is exchanged once more.
+    Exchange,
+    /// What its grantee is told of its state.
+    State,
+    /// The receipt of the last answer is signed by the grantee, too.
+    Countersigned,
+}
+
+impl fmt::Display for Ask {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Plain(ask) | Self::Anybody(ask) => {
                 let body = String::from_utf8_lossy(ask.body.as_deref().unwrap_or_default());
-                findings.push(Finding {
-                    seed: world.seed,
-                    grant: format!("{level}, over two fillings that differ in what it hides alone"),
-                    query: json!(format!("{} {body}", ask.path)),
-                    difference: Difference { at, why },
-                });
-                break;
+                write!(f, "{} {body}", ask.path)
             }
-            let [Some(first), Some(second)] = [0, 1].map(|side| behind(&asks[side], &replies[side])) else {
-                break;
-            };
-            asks = [first, second];
+            Self::Action(query) => write!(f, "memory.query {query}"),
+            Self::Tool(query) => write!(f, "a tool {query}"),
+            Self::Exchange => f.write_str("an exchange"),
+            Self::State => f.write_str("the state of the grant"),
+            Self::Countersigned => f.write_str("a countersignature"),
         }
     }
-    Ok(())
+}
+
+/// What is asked of both sides, under a grant of the world.
+#[derive(Debug, Clone)]
+struct Asked {
+    grant: usize,
+    asks: [Ask; 2],
+}
+
+impl Asked {
+    /// The same of both, under the first grant.
+    fn of(ask: Ask) -> Self {
+        Self { grant: 0, asks: [ask.clone(), ask] }
+    }
+}
+
+/// Two sides that are asked the same.
+struct Pair<'a> {
+    sides: [Lived<'a>; 2],
+    /// Whether the grant shows something.
+    is_shown: bool,
+    /// What findings say of it.
+    level: String,
+    /// Headers that each reply has of its own, such as a proxy makes.
+    fresh: BTreeSet<String>,
+    /// The receipt of the last answer of each side.
+    receipts: [Value; 2],
+}
+
+impl Pair<'_> {
+    /// What both sides reply; nothing where one has no such grant. Headers that differ on one side, too, are fresh.
+    async fn replies(&mut self, grant: usize, asks: &[Ask; 2]) -> Result<Option<[Reply; 2]>, Failed> {
+        let [one, other] = &self.sides;
+        let (Some(of_one), Some(of_other)) = (one.grants.get(&grant), other.grants.get(&grant)) else {
+            return Ok(None);
+        };
+        let first = told(one, of_one, &asks[0], &self.receipts[0]).await?;
+        let second = told(other, of_other, &asks[1], &self.receipts[1]).await?;
+        if first.status == second.status && !headers_apart(&first, &second, &self.fresh).is_empty() {
+            for _ in 0..AGAIN {
+                let again = told(one, of_one, &asks[0], &self.receipts[0]).await?;
+                self.fresh.extend(headers_apart(&first, &again, &self.fresh));
+                let again = told(other, of_other, &asks[1], &self.receipts[1]).await?;
+                self.fresh.extend(headers_apart(&second, &again, &self.fresh));
+            }
+        }
+        Ok(Some([first, second]))
+    }
+
+    /// Asks both sides, the pages behind each answer too; what was answered.
+    async fn round(&mut self, asks: Vec<Asked>, findings: &mut Vec<Finding>) -> Result<Vec<Asked>, Failed> {
+        let mut answered = Vec::new();
+        for (number, asked) in asks.into_iter().enumerate() {
+            let mut asks = asked.asks.clone();
+            for page in 0..=PAGES {
+                let Some(replies) = self.replies(asked.grant, &asks).await? else { break };
+                let shows = |reply: &Reply| {
+                    let items = reply.json()["items"].as_array().map_or(0, Vec::len);
+                    reply.status == 200 && (items > 0 || !self.is_shown)
+                };
+                // The first one lists all.
+                expect(number > 0 || replies.iter().all(shows), || {
+                    format!("{}: a listing is not answered with what the grant shows", self.level)
+                })?;
+                if page == 0 && replies.iter().all(|reply| reply.status == 200) {
+                    answered.push(asked.clone());
+                }
+                let names = self.sides.each_ref().map(names);
+                if let Some((at, why)) = apart(replies.each_ref(), &names, &self.fresh) {
+                    let [ask, _] = &asks;
+                    findings.push(Finding {
+                        seed: self.sides[0].world.seed,
+                        grant: format!(
+                            "{}, over two fillings that differ in what it hides alone",
+                            self.level
+                        ),
+                        query: json!(ask.to_string()),
+                        difference: Difference { at, why },
+                    });
+                    break;
+                }
+                for (kept, reply) in self.receipts.iter_mut().zip(&replies) {
+                    let answer = reply.json();
+                    if answer["items"].is_array() && answer["receipt"].is_object() {
+                        kept.clone_from(&answer["receipt"]);
+                    }
+                }
+                let [Some(first), Some(second)] = [0, 1].map(|side| behind(&asks[side], &replies[side]))
+                else {
+                    break;
+                };
+                asks = [first, second];
+            }
+        }
+        Ok(answered)
+    }
 }
 
 /// One of the grants that the owner issues. Worlds of successive seeds come to every level of every profile so.
@@ -136,83 +277,135 @@ fn chosen(world: &World) -> Option<&Grant> {
     issued().nth(usize::try_from(turn).unwrap_or(0))
 }
 
-/// What both sides reply. Headers that differ on one side, too, are fresh.
-async fn replies(
-    sides: [&Live; 2],
-    asks: &[Request; 2],
-    context: &Context<'_>,
-    fresh: &mut BTreeSet<String>,
-) -> Result<[Reply; 2], Failed> {
-    let replies = [told(context, sides[0], &asks[0]).await?, told(context, sides[1], &asks[1]).await?];
-    let [first, second] = &replies;
-    if first.status == second.status && !headers_apart(first, second, fresh).is_empty() {
-        for _ in 0..AGAIN {
-            for (number, first) in replies.iter().enumerate() {
-                let again = told(context, sides[number], &asks[number]).await?;
-                fresh.extend(headers_apart(first, &again, fresh));
-            }
+/// Items that the grant hides, with their ids; no contacts, which what is shown may name.
+fn hidden<'w>(lived: &Lived<'w>, look: &dyn Fn(&Item) -> [Option<Value>; 2]) -> Vec<(&'w Item, String)> {
+    let hidden = lived.world.items().enumerate().skip(CONTACTS);
+    let hidden = hidden.filter(|(_, item)| look(item) == [None, None]);
+    hidden.filter_map(|(number, item)| Some((item, lived.ids.get(&number)?.clone()))).collect()
+}
+
+/// A command of the owner's that gives a hidden item another text, where it is hidden then, too.
+fn correction(
+    (item, id): &(&Item, String),
+    text: &str,
+    look: &dyn Fn(&Item) -> [Option<Value>; 2],
+) -> Option<Value> {
+    let mut other = (*item).clone();
+    other.draft["content"]["text"] = json!(text);
+    other.planted.spans.clear();
+    (look(&other) == [None, None])
+        .then(|| json!({"do": "correct", "item_id": id, "item": {"content": {"text": text}}}))
+}
+
+/// The owner deletes the last of these items that is not refused; its id.
+async fn deleted(context: &Context<'_>, items: &[(&Item, String)]) -> Result<Option<String>, Failed> {
+    for (_, id) in items.iter().rev() {
+        if context.try_owner(json!({"do": "delete", "item_ids": [id]})).await?.is_ok() {
+            return Ok(Some(id.clone()));
         }
     }
-    Ok(replies)
+    Ok(None)
 }
 
 /// The same query for the page behind this answer, where there is one.
-fn behind(ask: &Request, reply: &Reply) -> Option<Request> {
+fn behind(ask: &Ask, reply: &Reply) -> Option<Ask> {
     let answer = reply.json();
-    let cursor = answer["next_cursor"].as_str()?;
-    let mut query: Value = serde_json::from_slice(ask.body.as_deref()?).ok()?;
-    query["cursor"] = json!(cursor);
-    Some(Request { body: Some(query.to_string().into_bytes()), ..ask.clone() })
+    let places = ["/next_cursor", "/output/next_cursor", "/result/structuredContent/next_cursor"];
+    let cursor = places.iter().find_map(|place| answer.pointer(place)?.as_str())?;
+    let turned = |query: &Value| {
+        let mut query = query.clone();
+        query["cursor"] = json!(cursor);
+        query
+    };
+    Some(match ask {
+        Ask::Plain(ask) => {
+            let query = turned(&serde_json::from_slice(ask.body.as_deref()?).ok()?);
+            Ask::Plain(Request { body: Some(query.to_string().into_bytes()), ..ask.clone() })
+        }
+        Ask::Action(query) => Ask::Action(turned(query)),
+        Ask::Tool(query) => Ask::Tool(turned(query)),
+        Ask::Anybody(_) | Ask::Exchange | Ask::State | Ask::Countersigned => return None,
+    })
+}
+
+/// What one side replies, under a grant of it.
+async fn told(lived: &Lived<'_>, live: &Live, ask: &Ask, receipt: &Value) -> Result<Reply, Failed> {
+    let (context, session) = (lived.context, &live.session);
+    match ask {
+        Ask::Plain(ask) => {
+            let made = || {
+                let headers = context.credentials(session, &session.grantee, ask.method, &ask.path)?;
+                let mut request = ask.clone();
+                request.headers.extend(headers.into_iter().map(|(name, value)| (name.to_owned(), value)));
+                Ok(request)
+            };
+            context.send_each(made).await
+        }
+        Ask::Anybody(ask) => context.send(ask.clone()).await,
+        Ask::Action(query) => Ok(context.query_by_envelope(session, query).await?.1),
+        Ask::Tool(query) => context.query_by_mcp(session, query).await,
+        Ask::Exchange => context.exchange(&session.grantee, &session.grant).await,
+        Ask::State => context.state_of(&session.grantee, &session.grant).await,
+        Ask::Countersigned => context.countersign(&session.grantee, receipt).await,
+    }
+}
+
+fn get(path: String) -> Request {
+    Request { method: "GET", path, ..Request::default() }
+}
+
+fn post(context: &Context<'_>, query: &Value) -> Ask {
+    Ask::Plain(Request {
+        method: "POST",
+        path: context.at(Place::Query).to_owned(),
+        headers: vec![("content-type".to_owned(), "application/oap+json".to_owned())],
+        body: Some(query.to_string().into_bytes()),
+    })
+}
+
+fn export(context: &Context<'_>) -> Ask {
+    let path = context.at(Place::Export).to_owned();
+    Ask::Plain(Request { method: "POST", path, ..Request::default() })
 }
 
 /// What is asked of an item that the grant hides, by the id that it has on each side; nothing where a side has none.
-fn of_hidden(
-    sides: [(&World, &Lived<'_>); 2],
-    look: &dyn Fn(&Item) -> [Option<Value>; 2],
-) -> Vec<[Request; 2]> {
-    let ids = sides.map(|(world, lived)| {
-        let mut items = world.items().enumerate();
-        let hidden = items.find(|(_, item)| look(item) == [None, None]);
-        hidden.and_then(|(number, _)| lived.ids.get(&number))
-    });
+fn of_hidden(ids: &[Option<String>; 2]) -> Vec<Asked> {
     let [Some(one), Some(other)] = ids else { return Vec::new() };
-    let get = |path: String| Request { method: "GET", path, ..Request::default() };
-    ["/oap/memory/vec/", "/oap/audit?item_id="]
-        .map(|path| [one, other].map(|id| get(format!("{path}{id}"))))
-        .into()
+    let asked =
+        |path: &str| Asked { grant: 0, asks: [one, other].map(|id| Ask::Plain(get(format!("{path}{id}")))) };
+    ["/oap/memory/vec/", "/oap/audit?item_id="].map(asked).into()
 }
 
-/// A reply to one side.
-async fn told(context: &Context<'_>, live: &Live, ask: &Request) -> Result<Reply, Failed> {
-    let made = || {
-        let key = &live.session.grantee;
-        let headers = context.credentials(&live.session, key, ask.method, &ask.path)?;
-        let mut request = ask.clone();
-        request.headers.extend(headers.into_iter().map(|(name, value)| (name.to_owned(), value)));
-        Ok(request)
-    };
-    context.send_each(made).await
+/// What is asked of both at the endpoints.
+fn requests(context: &Context<'_>, queries: &[Value]) -> Vec<Asked> {
+    let more = [json!({"max_results": 2}), json!({"query": "", "cursor": "AAAA"}), json!({"nothing": 1})];
+    let mut all: Vec<Ask> = queries.iter().chain(&more).map(|query| post(context, query)).collect();
+    all.push(export(context));
+    all.push(Ask::Plain(get("/oap/memory/vec/mem_01HX2QFXR0Q4S8T9V3W7X2Y0Z1".to_owned())));
+    all.extend([Ask::Exchange, Ask::State, Ask::Countersigned]);
+    all.into_iter().map(Asked::of).collect()
 }
 
-/// What is asked of both.
-fn requests(context: &Context<'_>, queries: &[Value]) -> Vec<Request> {
-    let headers = vec![("content-type".to_owned(), "application/oap+json".to_owned())];
-    let post = |body: Value| Request {
-        method: "POST",
-        path: context.at(Place::Query).to_owned(),
-        headers: headers.clone(),
-        body: Some(body.to_string().into_bytes()),
-    };
-    let plain = |method, path: &str| Request { method, path: path.to_owned(), ..Request::default() };
-    let mut all: Vec<Request> = queries.iter().cloned().map(post).collect();
-    all.extend(
-        [json!({"max_results": 2}), json!({"query": "", "cursor": "AAAA"}), json!({"nothing": 1})].map(post),
-    );
-    all.push(plain("POST", context.at(Place::Export)));
-    all.push(plain("GET", "/oap/memory/vec/mem_01HX2QFXR0Q4S8T9V3W7X2Y0Z1"));
-    all.push(plain("GET", "/oap/audit"));
-    all.push(plain("GET", context.at(Place::Status)));
-    all
+/// What is asked of both by the other ways: a listing, words where some are asked for, a cursor that is none.
+async fn ways(context: &Context<'_>, queries: &[Value]) -> Result<Vec<Asked>, Failed> {
+    let has_words = |query: &&Value| query["query"].as_str().is_some_and(|words| !words.trim().is_empty());
+    let words = queries.iter().find(|query| has_words(query) && mcp::takes(query)).cloned();
+    let asks = [json!({"max_results": 2}), json!({"query": "", "cursor": "AAAA"})].into_iter().chain(words);
+    let asks: Vec<Value> = asks.collect();
+    let mut all: Vec<Ask> = asks.iter().cloned().map(Ask::Action).collect();
+    match Family::Mcp.offered(context).await {
+        Ok(()) => all.extend(asks.into_iter().map(Ask::Tool)),
+        Err(Failed::NotDeclared(_)) => {}
+        Err(other) => return Err(other),
+    }
+    Ok(all.into_iter().map(Asked::of).collect())
+}
+
+/// The budget of the second grant is spent, and one is told so.
+fn spent(context: &Context<'_>) -> Vec<Asked> {
+    let mut asks = vec![post(context, &json!({"max_results": 100})); BUDGET + 1];
+    asks.extend([export(context), Ask::State, Ask::Plain(get("/oap/audit".to_owned()))]);
+    asks.into_iter().map(|ask| Asked { grant: 1, ..Asked::of(ask) }).collect()
 }
 
 /// The names that differ between the fillings, and what stands for them.
@@ -224,9 +417,11 @@ fn names(lived: &Lived<'_>) -> Names {
         // Items that look the same have one time, and no two others have.
         names.put(id, &format!("item of {at}"));
     }
-    if let Some(live) = lived.grants.get(&0) {
-        names.put(live.session.grantee.did().as_str().trim_start_matches("did:key:"), "grantee");
-        names.put(live.id(), "grant");
+    for (number, live) in &lived.grants {
+        let grantee = &live.session.grantee;
+        names.put(grantee.did().as_str().trim_start_matches("did:key:"), &format!("grantee {number}"));
+        names.put(&grantee.public().thumbprint(), &format!("key {number}"));
+        names.put(live.id(), &format!("grant {number}"));
     }
     names
 }
