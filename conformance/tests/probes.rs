@@ -596,6 +596,7 @@ async fn a_command_that_is_refused_makes_the_run_incomplete() {
 async fn a_command_that_there_need_not_be_is_not_covered() {
     for (command, only, requirement) in [
         ("profile", "own-profiles", None),
+        ("profile", "refused-profiles", None),
         ("sanctions", "sanctions", None),
         ("audit", "owners-log", Some("ST-02")),
         ("audit", "whole-chain", Some("CO-23")),

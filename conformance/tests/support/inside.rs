@@ -67,6 +67,34 @@ impl Inside<'_> {
     }
 }
 
+/// A profile that lies in a home, as the next start reads it. Those of the probes are there already.
+fn put_in_home(document: &Value) -> Result<Value, SetupError> {
+    let written = as_toml(document).and_then(|document| toml::to_string(&document).ok());
+    let written = written.ok_or_else(|| SetupError::Refused("no document in TOML".to_owned()))?;
+    let read = Profile::parse(&written);
+    read.map(|_| json!({})).map_err(|e| SetupError::Refused(e.to_string()))
+}
+
+/// A value as TOML, which has all of JSON but null.
+fn as_toml(value: &Value) -> Option<toml::Value> {
+    Some(match value {
+        Value::Null => return None,
+        Value::Bool(flag) => toml::Value::Boolean(*flag),
+        Value::Number(number) => match number.as_i64() {
+            Some(whole) => toml::Value::Integer(whole),
+            None => toml::Value::Float(number.as_f64()?),
+        },
+        Value::String(text) => toml::Value::String(text.clone()),
+        Value::Array(list) => toml::Value::Array(list.iter().map(as_toml).collect::<Option<_>>()?),
+        Value::Object(members) => toml::Value::Table(
+            members
+                .iter()
+                .map(|(name, value)| Some((name.clone(), as_toml(value)?)))
+                .collect::<Option<_>>()?,
+        ),
+    })
+}
+
 impl Wire for Inside<'_> {
     fn send(&self, request: Request) -> Pending<'_, Reply> {
         Box::pin(async move {
@@ -114,6 +142,9 @@ impl Setup for Inside<'_> {
         Box::pin(async move {
             if command["do"] == "sanctions" {
                 return self.screened(&command);
+            }
+            if command["do"] == "profile" {
+                return put_in_home(&command["profile"]);
             }
             let asked = fixture::request(&command).map_err(SetupError::from)?;
             let (method, path, body) = match asked {

@@ -371,7 +371,8 @@ class Gates(Case):
         grant = self.begin(trust_level=3)
         nda = {
             "id": "n", "counterparties": ["did:web:other.example"], "type": "mutual", "valid_from": "2020-01-01",
-            "valid_until": "2099-01-01", "covered_categories": ["strategy"],
+            "valid_until": "2099-01-01", "covered_categories": ["strategy"], "jurisdiction": "DE",
+            "document_hash": "sha256:" + "0" * 64,
         }  # fmt: skip
         for said, seen in (
             ({}, 2),

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from . import contexts
 from .items import DAY, Item, need
 from .keys import is_scope
 from .moments import is_id, read_time
@@ -47,14 +48,16 @@ class Gates:
     lists: dict[str, list[str]] = field(default_factory=dict)
 
     def set(self, context: Any) -> None:
-        need(isinstance(context, dict) and context.get("ccc_version") == "1.0", "context", "a document of oap-ccc")
-        need(is_scope(context.get("scope_id")), "context.scope_id", "a scope")
+        contexts.check(context)
         self.contexts[context["scope_id"]] = context
 
     def check(self, bridge: dict[str, Any], now: int) -> None:
         need(is_id("brg_", bridge["bridge_id"]) and is_scope(bridge["from_scope"]), "bridge", "a bridge")
+        need(is_scope(bridge["to_scope"]), "to_scope", "a scope")
         need(bridge["from_scope"] != bridge["to_scope"], "to_scope", "another than from_scope")
-        need(bool(bridge["data_categories"]), "data_categories", "one at least")
+        categories = bridge["data_categories"]
+        need(isinstance(categories, list) and all(isinstance(one, str) for one in categories), "data_categories", "texts")
+        need(bool(categories), "data_categories", "one at least")
         need(read_time(bridge["valid_until"]) > now, "valid_until", "later than now")
         need(not self._is_privileged(bridge["from_scope"]), "from_scope", "no privileged scope")
 

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from . import own_form
 from .audit import of_owner
 from .canon import Malformed, jcs, sha256
 from .grants import Grant, check_form
@@ -203,10 +204,8 @@ def delete(house: House, item_ids: Any) -> dict[str, Any]:
 
 def take_profile(document: Any) -> dict[str, Any]:
     """A profile of the owner's own, which grants can name from now on."""
-    need(isinstance(document, dict) and isinstance(document.get("name"), str), "profile", "a document")
+    own_form.check(document)
     need(document["name"] not in HASHES, "profile.name", "none of the protocol's")
-    tables = [document.get("level"), *([document["entity"].get("level")] if "entity" in document else [])]
-    need(all(isinstance(table, list) and len(table) == 5 for table in tables), "profile", "five levels")
     OWN[document["name"]] = Own(document)
     return {}
 

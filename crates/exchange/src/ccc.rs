@@ -6,6 +6,7 @@ use oap_identity::{Hash, ScopeId, Timestamp};
 use oap_memory::closed_enum;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use std::time::Duration;
 
 closed_enum! {
@@ -224,14 +225,57 @@ pub enum CccError {
     /// A wall with one side.
     #[error("chinese_walls: a wall stands between two sides at least")]
     Wall,
+    /// A member that has a form which the schema does not give it.
+    #[error("{0}: has another form in oap-ccc.schema.json")]
+    Form(&'static str),
+}
+
+/// Members that may be absent and are never null: absent, some of them restrict nothing.
+const NEVER_NULL: [&str; 2] = ["regulatory_classification", "security_clearance"];
+/// The same of what is in lists.
+const NEVER_NULL_IN: [(&str, &str); 6] = [
+    ("active_ndas", "covered_categories"),
+    ("non_competes", "covered_industries"),
+    ("non_solicits", "subject_did"),
+    ("non_solicits", "valid_until"),
+    ("insider_lists", "issuer"),
+    ("insider_lists", "instrument"),
+];
+/// Whose people somebody promised not to solicit.
+const APPLIES_TO: [&str; 3] = ["customers", "employees", "both"];
+
+/// The member that departs from the schema where [`Ccc`] does not read it, or reads it as absent.
+fn departs(document: &Value) -> Option<&'static str> {
+    let in_lists = |list: &str, member: &str, departs: fn(&Value) -> bool| {
+        let all = document.get(list).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+        all.iter().filter_map(|one| one.get(member)).any(departs)
+    };
+    let at_root = NEVER_NULL.into_iter().find(|name| document.get(name).is_some_and(Value::is_null));
+    let within = NEVER_NULL_IN.into_iter().find(|(list, name)| in_lists(list, name, Value::is_null));
+    let other = |value: &Value| !value.as_str().is_some_and(|text| APPLIES_TO.contains(&text));
+    at_root
+        .or(within.map(|(_, name)| name))
+        .or_else(|| in_lists("non_solicits", "applies_to", other).then_some("applies_to"))
+        .or_else(|| in_lists("insider_lists", "added_on", |value| !value.is_string()).then_some("added_on"))
 }
 
 impl Ccc {
-    /// Reads a context of `oap-ccc.schema.json`.
+    /// Reads a context that its owner sets: one that keeps the whole schema, also where no gate asks.
     ///
     /// # Errors
     /// [`CccError`], naming what is wrong.
-    pub fn parse(document: serde_json::Value) -> Result<Self, CccError> {
+    pub fn written(document: Value) -> Result<Self, CccError> {
+        match departs(&document) {
+            Some(member) => Err(CccError::Form(member)),
+            None => Self::parse(document),
+        }
+    }
+
+    /// Reads a context of `oap-ccc.schema.json` that is stored.
+    ///
+    /// # Errors
+    /// [`CccError`], naming what is wrong.
+    pub fn parse(document: Value) -> Result<Self, CccError> {
         let ccc: Self = json::from_value(document)?;
         if ccc.version != "1.0" {
             return Err(CccError::Version);
@@ -257,5 +301,48 @@ impl Ccc {
             self.regulatory_classification,
             None | Some(Classification::None | Classification::TradeSecret)
         )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    /// Absent, a classification or a clearance restricts nothing: `null` must not be taken for that.
+    #[test]
+    fn what_the_schema_does_not_have_is_not_set() {
+        let whole = json!({
+            "ccc_version": "1.0", "scope_id": "personal", "regulatory_classification": "none", "security_clearance": [],
+            "active_ndas": [{
+                "id": "n", "counterparties": [], "type": "mutual", "covered_categories": [], "valid_from": "2026-05-01",
+                "valid_until": "2026-05-02", "jurisdiction": "DE", "document_hash": format!("sha256:{}", "0".repeat(64)),
+            }],
+            "non_competes": [{
+                "ex_employer": "did:web:a.example", "valid_until": "2026-05-02", "scope": "all", "covered_industries": [],
+            }],
+            "non_solicits": [{"subject_did": "did:web:a.example", "applies_to": "both", "valid_until": "2026-05-02"}],
+            "insider_lists": [{"issuer": "a", "instrument": "b", "added_on": "2026-05-01T00:00:00Z"}],
+            "export_control_classification": null,
+        });
+        assert!(Ccc::written(whole.clone()).is_ok());
+        for (at, other) in [
+            ("/regulatory_classification", Value::Null),
+            ("/security_clearance", Value::Null),
+            ("/active_ndas/0/covered_categories", Value::Null),
+            ("/non_competes/0/covered_industries", Value::Null),
+            ("/non_solicits/0/subject_did", Value::Null),
+            ("/non_solicits/0/valid_until", Value::Null),
+            ("/non_solicits/0/applies_to", Value::Null),
+            ("/non_solicits/0/applies_to", json!("nobody")),
+            ("/insider_lists/0/issuer", Value::Null),
+            ("/insider_lists/0/instrument", Value::Null),
+            ("/insider_lists/0/added_on", json!(1)),
+        ] {
+            let mut bad = whole.clone();
+            *bad.pointer_mut(at).unwrap() = other;
+            let (_, name) = at.rsplit_once('/').unwrap();
+            assert!(matches!(Ccc::written(bad), Err(CccError::Form(member)) if member == name), "{at}");
+        }
     }
 }

@@ -61,7 +61,7 @@ impl Gates<'_> {
     /// # Errors
     /// [`Error::Ccc`].
     pub async fn set_context(self, owner: &Owner<impl Permits<Admin>>, document: Value) -> Result<(), Error> {
-        let ccc = Ccc::parse(document.clone())?;
+        let ccc = Ccc::written(document.clone())?;
         // A list that was put there for this context counts with it.
         if self.0.home.is_some() {
             let gateway = self.0.clone();

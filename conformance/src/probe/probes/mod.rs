@@ -8,8 +8,10 @@ mod devices;
 mod found;
 mod letters;
 mod lifecycle;
+mod malformed;
 mod named;
 mod outputs;
+mod own_forms;
 mod passed_on;
 mod projection;
 mod published;
@@ -75,6 +77,8 @@ pub(super) fn all() -> Vec<Probe> {
         confidential::all(),
         worlds::all(),
         refused::all(),
+        malformed::all(),
+        own_forms::all(),
         letters::all(),
         among_gateways::all(),
         pushes::all(),
