@@ -128,7 +128,7 @@ const AT_DOORS: &[AtDoors] = &[
             "query: request_id: not 26 characters of the alphabet",
         ],
     },
-    AtDoors { doors: &["export", "vector"], conditions: &BUDGETS, but_for: &[] },
+    AtDoors { doors: &["export", "vector", "memory_explain"], conditions: &BUDGETS, but_for: &[] },
     AtDoors {
         doors: &[
             "export",
@@ -140,12 +140,13 @@ const AT_DOORS: &[AtDoors] = &[
             "exchange",
             "state of a grant",
             "memory.grant",
+            "memory_explain",
         ],
         conditions: &OVER,
         but_for: &[],
     },
     AtDoors { doors: &["export"], conditions: &[FOR_EXPORTS], but_for: &[] },
-    AtDoors { doors: &["vector", "subscribe"], conditions: &[FOR_QUERIES], but_for: &[] },
+    AtDoors { doors: &["vector", "subscribe", "memory_explain"], conditions: &[FOR_QUERIES], but_for: &[] },
     AtDoors { doors: &["vector"], conditions: &[EMBEDDINGS], but_for: &[] },
     AtDoors {
         doors: &["exchange", "state of a grant", "memory.grant"],
@@ -158,6 +159,8 @@ const AT_DOORS: &[AtDoors] = &[
             "grant: ",
             "granting: a child ",
             "granting: an unknown member",
+            "granting: expires_at: not later",
+            "granting: purpose_codes: more",
             "granting: budget: ",
             "granting: delegable.max_depth: ",
             "granting: filter: ",

@@ -7,7 +7,7 @@ use super::rules::{Condition, Door, ShownAt};
 use super::scene::{Ahead, Scene, everything, noted};
 use crate::model::rule::{Refusal, Rule};
 use crate::probe::Failed;
-use crate::probe::context::{Context, expect};
+use crate::probe::context::{Context, expect, mcp};
 use oap_identity::Timestamp;
 use oap_identity::signed::sign_document;
 use serde_json::{Value, json};
@@ -19,6 +19,8 @@ use std::time::Duration;
 enum At {
     /// With a token.
     Token(Door),
+    /// With a token, at `/mcp`, where one item is explained.
+    Explained,
     /// With the grant or a proof.
     Shown(ShownAt),
 }
@@ -33,6 +35,7 @@ impl At {
     fn as_str(self) -> &'static str {
         match self {
             Self::Token(door) => door.as_str(),
+            Self::Explained => "memory_explain",
             Self::Shown(place) => place.as_str(),
         }
     }
@@ -41,6 +44,11 @@ impl At {
     async fn asked(self, context: &Context<'_>, scene: &Scene) -> Result<(Said, Option<String>), Failed> {
         Ok(match self {
             Self::Token(door) => (door.said(&scene.asked(context, door).await?), None),
+            Self::Explained => {
+                let of = json!({"item_id": scene.item});
+                let reply = context.call(&scene.session, self.as_str(), &of).await?;
+                (Said::of(&mcp::said(&reply)), None)
+            }
             Self::Shown(place) => {
                 let reply = place.asked(context, scene).await?;
                 let state =
@@ -55,7 +63,7 @@ impl At {
         let (said, state) = self.asked(context, scene).await?;
         let must = match self {
             Self::Token(door) => door.let_in(scene),
-            Self::Shown(_) => 200,
+            Self::Explained | Self::Shown(_) => 200,
         };
         expect(said.status == must && state.as_deref().is_none_or(|state| state == "active"), || {
             format!("{self}: {what}, before: status {}, must be {must}", said.status)
@@ -137,6 +145,7 @@ impl Offer {
         let is_there =
             |door: &Door| self.families.contains(&door.family()) && is_asked(ground, *door, has_vectors);
         let mut all: Vec<At> = Door::ALL.iter().copied().filter(is_there).map(At::Token).collect();
+        all.extend(is_there(&Door::Mcp).then_some(At::Explained));
         if is_over(ground) {
             all.extend(ShownAt::ALL.iter().copied().map(At::Shown));
         }

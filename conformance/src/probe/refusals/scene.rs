@@ -73,7 +73,9 @@ pub(super) struct Scene {
     /// The name of its subscription.
     pub(super) subscription: String,
     pub(super) is_subscribed: bool,
-    /// An item whose vector it may have, where the gateway has a model of embeddings.
+    /// An item that it may see.
+    pub(super) item: String,
+    /// The same where it may have its vector: where the gateway has a model of embeddings.
     pub(super) vector: Option<String>,
 }
 
@@ -155,6 +157,7 @@ impl Scene {
             ahead,
             subscription: NO_SUBSCRIPTION.to_owned(),
             is_subscribed: false,
+            item: item.to_owned(),
             vector: context.declared().embeddings.then(|| item.to_owned()),
         })
     }
@@ -168,6 +171,7 @@ impl Scene {
             ahead,
             subscription: NO_SUBSCRIPTION.to_owned(),
             is_subscribed: false,
+            item: String::new(),
             vector: None,
         }
     }
