@@ -886,14 +886,12 @@ fn who_refuses_everything_at_a_door_passes_none_of_its_probes() {
         "/oap/memory/query": "refused-queries" "refused-tokens" "refused-proofs" "filter" "projection";
         "/oap/memory/export": "export" "receipts-name-grants";
         "/oap/memory/ack": "refused-countersignatures" "what-grantees-may-know";
-        "/oap/memory/status": "status-list" "grant-revoked";
+        "/oap/memory/status": "status-list";
         "/oap/memory/subscribe": "subscriptions" "events" "events-behind-gates" "subscription-credentials";
         "/oap/memory/witnessed": "witnessed-receipts";
-        "/oap/memory/changes": "device-changes";
         "/oap/invoke": "refused-actions" "refused-envelopes" "refused-grant-actions" "public-log";
-        "/oap/audit": "refused-log-questions" "receipts-of-others" "receipt-chain" "public-log";
+        "/oap/audit": "refused-log-questions" "receipts-of-others" "public-log";
         "/oap/receipt/verify": "receipts-verified";
-        "/oap/data/delete": "refused-deletions" "deletion-receipt";
         "/oap/peer/letter": "letters" "letter-replies" "acknowledgements" "device-letters";
         "/mcp": "mcp-credentials" "mcp-answers";
     };
@@ -978,6 +976,7 @@ const SHOW_NOTHING: &[&str] = &[
     "refused-grant-actions",
     "refused-grants",
     "refused-log-questions",
+    "refused-profiles",
     "status-list",
     "subscriptions",
     "tls-only",

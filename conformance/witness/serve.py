@@ -29,7 +29,10 @@ class Owner(socketserver.StreamRequestHandler):
 
     def handle(self) -> None:
         for line in self.rfile:
-            said = command(self.server.house, json.loads(line))  # type: ignore[attr-defined]
+            try:
+                said = command(self.server.house, json.loads(line))  # type: ignore[attr-defined]
+            except Exception as error:  # noqa: BLE001 one command that fails is not the end of the owner's side
+                said = {"error": f"{type(error).__name__}: {error}", "fault": True}
             self.wfile.write(json.dumps(said).encode() + b"\n")
 
 

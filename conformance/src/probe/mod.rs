@@ -86,7 +86,7 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { requests: 10_000, time: Duration::from_secs(600), worlds: 4, only: None, every_door: false }
+        Self { requests: 20_000, time: Duration::from_secs(600), worlds: 4, only: None, every_door: false }
     }
 }
 

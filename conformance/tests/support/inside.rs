@@ -6,7 +6,7 @@ use axum::http::{HeaderName, HeaderValue};
 use oap_conformance::probe::{
     self, Forbidden, Limits, Outcome, Reply, Request, Setup, SetupError, Wire, WireError, wire::Pending,
 };
-use oap_conformance::world::OWN;
+use oap_conformance::world::{OWN, read_profile};
 use oap_exchange::Vector;
 use oap_exchange::ccc::SanctionsList;
 use oap_exchange::gate::Sanctions;
@@ -67,7 +67,7 @@ impl Inside<'_> {
     }
 }
 
-/// A profile that lies in a home, as the next start reads it. Those of the probes are there already.
+/// A profile that lies in a home, as the next start reads it.
 fn put_in_home(document: &Value) -> Result<Value, SetupError> {
     let written = as_toml(document).and_then(|document| toml::to_string(&document).ok());
     let written = written.ok_or_else(|| SetupError::Refused("no document in TOML".to_owned()))?;
@@ -143,7 +143,10 @@ impl Setup for Inside<'_> {
             if command["do"] == "sanctions" {
                 return self.screened(&command);
             }
-            if command["do"] == "profile" {
+            // Those of the probes are there since the start, or are not.
+            let is_new =
+                |document: &Value| OWN.iter().all(|own| read_profile(own)["name"] != document["name"]);
+            if command["do"] == "profile" && is_new(&command["profile"]) {
                 return put_in_home(&command["profile"]);
             }
             let asked = fixture::request(&command).map_err(SetupError::from)?;

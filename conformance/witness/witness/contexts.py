@@ -32,6 +32,13 @@ def _day(value: Any) -> bool:
         return False
 
 
+def _time(value: Any) -> bool:
+    try:
+        return _text(value) and read_time(value) is not None
+    except Malformed:
+        return False
+
+
 def _one_of(*values: str) -> _Form:
     return lambda value: _text(value) and value in values
 
@@ -70,7 +77,7 @@ _MEMBERS: dict[str, _Form] = {
     "professional_codes": _texts,
     "fiduciary_duties": _texts,
     "regulatory_classification": _one_of(*_CLASSES),
-    "insider_lists": _each(set(), issuer=_text, instrument=_text, added_on=_text),
+    "insider_lists": _each(set(), issuer=_text, instrument=_text, added_on=_time),
     "sanctions_screening": lambda value: _texts(value) and set(value) <= {"ofac", "eu", "un", "uk_ofsi"},
     "export_control_classification": lambda value: value is None or _text(value),
     "security_clearance": _texts,

@@ -252,8 +252,8 @@ class Shelf:
         """The members that change; of content and provenance, those inside. `null` takes one away."""
         item = self._current(item_id)
         need(isinstance(changes, dict), "item", "an object")
-        old = {**item.claims, "provenance": dict(item.claims["provenance"])}
-        del old["provenance"]["source_receipt"]
+        old = {**item.claims, "provenance": dict(item.claims.get("provenance", {}))}
+        old["provenance"].pop("source_receipt", None)
         new = {**old, **changes}
         for member in ("content", "provenance"):
             inner = changes.get(member, {})

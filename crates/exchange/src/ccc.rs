@@ -256,7 +256,11 @@ fn departs(document: &Value) -> Option<&'static str> {
     at_root
         .or(within.map(|(_, name)| name))
         .or_else(|| in_lists("non_solicits", "applies_to", other).then_some("applies_to"))
-        .or_else(|| in_lists("insider_lists", "added_on", |value| !value.is_string()).then_some("added_on"))
+        .or_else(|| in_lists("insider_lists", "added_on", |value| !is_time(value)).then_some("added_on"))
+}
+
+fn is_time(value: &Value) -> bool {
+    value.as_str().is_some_and(|text| text.parse::<Timestamp>().is_ok())
 }
 
 impl Ccc {
@@ -338,6 +342,7 @@ mod tests {
             ("/insider_lists/0/issuer", Value::Null),
             ("/insider_lists/0/instrument", Value::Null),
             ("/insider_lists/0/added_on", json!(1)),
+            ("/insider_lists/0/added_on", json!("lately")),
         ] {
             let mut bad = whole.clone();
             *bad.pointer_mut(at).unwrap() = other;

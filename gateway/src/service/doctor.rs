@@ -13,6 +13,7 @@ use crate::state::owner::mark::{Admin, Permits};
 use crate::state::schema::{FORWARD, HEADS, LINKS, RECEIPT_PLACES, RECEIPTS, TOMBSTONES, VERSIONS};
 use crate::state::upgrade::Forward;
 use crate::state::views;
+use oap_exchange::ccc::Ccc;
 use oap_identity::{Did, DidDocument, ItemId};
 use oap_memory::evidence;
 use oap_memory::receipt::Receipt;
@@ -137,6 +138,21 @@ impl Health<'_> {
         findings.extend(Wallet(self.0).finding()?);
         findings.extend(Peers(self.0).finding()?);
         findings.extend(Witnesses(self.0).finding()?);
+        let contexts = self.0.contexts()?;
+        let wrong: Vec<String> = contexts
+            .iter()
+            .filter_map(|(scope, (_, document))| {
+                Some(format!("{scope}: {}", Ccc::written(document.clone()).err()?))
+            })
+            .collect();
+        if !wrong.is_empty() {
+            findings.push(finding(
+                "contexts",
+                contexts.len(),
+                wrong,
+                "set before every form of them was asked for, and what is null restricts nothing: set each anew with `oap-memory ccc set`",
+            ));
+        }
         findings.extend(Lockdowns(self.0).finding()?);
         if let Some(store) = findings.first_mut() {
             store.note = Some(format!("engine {}", self.0.store.engine()));

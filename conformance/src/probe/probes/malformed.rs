@@ -93,6 +93,7 @@ const BAD_CONTEXTS: &[Case] = &[
     ("a classification that is null", |c| c["regulatory_classification"] = Value::Null),
     ("an issuer that is no text", |c| c["insider_lists"][0]["issuer"] = json!(1)),
     ("an issuer that is null", |c| c["insider_lists"][0]["issuer"] = Value::Null),
+    ("an insider since no time", |c| c["insider_lists"][0]["added_on"] = json!("lately")),
     ("a sanctions list that there is not", |c| c["sanctions_screening"] = json!(["ofac", "mars"])),
     ("a sanctions list in capitals", |c| c["sanctions_screening"] = json!(["OFAC"])),
     ("an export control that is a number", |c| c["export_control_classification"] = json!(5)),
@@ -285,6 +286,14 @@ async fn bridges(context: &Context<'_>) -> Result<(), Failed> {
         expect(has_its_form(bridge), || {
             format!("a bridge with {what} was signed, and has not the form of one (bridge.schema.json)")
         })?;
+        // What a draft lacks the owner's side may have added.
+        let end: Option<Timestamp> = bridge["valid_until"].as_str().and_then(|end| end.parse().ok());
+        let is_right =
+            ["from_scope", "to_scope", "data_categories"].iter().all(|name| bridge[*name] == draft[*name]);
+        if is_right && end.is_some_and(|end| end > context.now()) {
+            unbridge(context, bridge).await?;
+            continue;
+        }
         expect(shows(context, &session).await? == 0, || {
             format!("an item passes over a bridge with {what} (protocol 7)")
         })?;

@@ -88,6 +88,8 @@ async fn caps_above(context: &Context<'_>) -> Result<(), Failed> {
 
 /// Each lawful basis can be that of a grant, and is what its receipts and answers say (protocol section 5).
 async fn of_every_basis(context: &Context<'_>) -> Result<(), Failed> {
+    // Who issues no grants at all refuses none for its basis.
+    context.granted(&context.word(), 2).await?;
     for basis in
         ["consent", "contract", "legal_obligation", "vital_interests", "public_task", "legitimate_interests"]
     {

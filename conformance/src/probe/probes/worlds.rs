@@ -310,11 +310,20 @@ pub(in super::super) async fn pairs(sides: [&Context<'_>; 2]) -> Result<(), Fail
             "the two gateways are not of one principal, or not asked by one seed".to_owned()
         })?;
     }
-    for seed in seeds {
+    let mut is_shown = false;
+    // Where no grant shows anything a gateway that finds nothing looks honest: there are more worlds then.
+    for seed in seeds.start..seeds.end + MORE {
+        if is_shown && seed >= seeds.end {
+            break;
+        }
         let setting = Setting::of(&manifest, context.now());
         let world = World::new(seed, &setting, Size { items: 24, queries: 8 });
         let done = pair(sides, &manifest, &world, &setting, &mut findings).await;
-        judge(&findings).and(done)?;
+        judge(&findings)?;
+        is_shown |= done?;
     }
     Ok(())
 }
+
+/// Most worlds that are made beside those of the run.
+const MORE: u64 = 8;

@@ -118,6 +118,9 @@ fn is_asked(ground: Ground, door: Door, has_vectors: bool) -> bool {
     }
 }
 
+/// The doors that are asked where time costs some.
+const FEW: usize = 3;
+
 /// What a gateway offers of what it need not.
 struct Offer {
     families: Vec<Family>,
@@ -140,7 +143,6 @@ impl Offer {
 
     /// The doors at which a grant is judged so; where time costs some, a few of them.
     fn doors(&self, context: &Context<'_>, ground: Ground) -> Vec<At> {
-        const FEW: usize = 3;
         let has_vectors = context.declared().embeddings;
         let is_there =
             |door: &Door| self.families.contains(&door.family()) && is_asked(ground, *door, has_vectors);
@@ -275,7 +277,7 @@ async fn broken(context: &Context<'_>, offer: &Offer, ground: Ground, doors: &[A
     }
 }
 
-/// How long a grant lives that is to end, and how often one is tried.
+/// How long a grant lives that is to end, for each few doors that ask for it before; and how often one is tried.
 const LIFE: Duration = Duration::from_secs(10);
 const TRIES: u32 = 3;
 
@@ -284,11 +286,12 @@ pub(in super::super) async fn ending(context: &Context<'_>) -> Result<(), Failed
     let refusal = Refusal::Expired;
     let offer = Offer::of(context).await?;
     let doors = offer.doors(context, Ground::Revoked);
+    let life = LIFE * u32::try_from(doors.len().div_ceil(FEW)).unwrap_or(1);
     let other = context.granted(&context.word(), 2).await?;
     for tried in 1..=TRIES {
         let ahead = Ahead::told(context, &other).await?;
         // A token ends with a second: with the one that the grant ends with.
-        let end = Timestamp::from_seconds(ahead.latest(context).seconds() + 1).plus(LIFE);
+        let end = Timestamp::from_seconds(ahead.latest(context).seconds() + 1).plus(life);
         let set = async {
             let scene = offer.scene(context, |draft| draft["expires_at"] = json!(end)).await?;
             let (_, below) =
@@ -304,11 +307,16 @@ pub(in super::super) async fn ending(context: &Context<'_>) -> Result<(), Failed
         };
         let scenes = match set.await {
             // A gateway that had to be waited for meanwhile has ended it.
-            Err(Failed::Wrong(_)) if tried < TRIES && ahead.latest(context) >= end => continue,
+            Err(Failed::Wrong(why)) if ahead.latest(context) >= end => {
+                if tried < TRIES {
+                    continue;
+                }
+                return Err(Failed::Skipped(format!("a grant has ended before its doors were asked: {why}")));
+            }
             set => set?,
         };
         if !scenes[0].ahead.after(context, end).await? {
-            context.wait(LIFE + Duration::from_secs(1)).await?;
+            context.wait(life + Duration::from_secs(1)).await?;
         }
         for at in doors {
             for scene in &scenes {

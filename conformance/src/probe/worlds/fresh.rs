@@ -63,8 +63,9 @@ pub(super) fn blank(bytes: &[u8], names: &Names) -> Value {
         }
     }
     for told in value.pointer_mut("/result/content").and_then(Value::as_array_mut).into_iter().flatten() {
-        // Items stand on lines of their own, in the same order.
-        let mut lines: Vec<&str> = told["text"].as_str().unwrap_or_default().lines().collect();
+        // Items stand on lines of their own, in the same order; what is said around them may name a time or a receipt.
+        let lines = told["text"].as_str().unwrap_or_default().lines();
+        let mut lines: Vec<&str> = lines.filter(|line| line.contains("<memory-item")).collect();
         lines.sort_unstable();
         *told = json!({"type": told["type"], "lines": lines});
     }
@@ -236,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn the_text_of_a_tool_is_compared_line_by_line() {
+    fn of_the_text_of_a_tool_the_items_are_compared() {
         let names = Names::default();
         let told = |text: &str| {
             blank(
@@ -244,7 +245,8 @@ mod tests {
                 &names,
             )
         };
-        assert_eq!(told("2 found.\na\nb"), told("2 found.\nb\na"));
-        assert_ne!(told("2 found.\na\nb"), told("3 found.\na\nb"));
+        let [one, two] = ["<memory-item id=\"1\">a</memory-item>", "<memory-item id=\"2\">b</memory-item>"];
+        assert_eq!(told(&format!("At noon:\n{one}\n{two}")), told(&format!("At one:\n{two}\n{one}")));
+        assert_ne!(told(&format!("{one}\n{two}")), told(&format!("{one}\n{one}")));
     }
 }

@@ -8,6 +8,7 @@ use super::super::wire::{Reply, Request};
 use super::Finding;
 use super::fill::{Live, Lived};
 use super::fresh::{Names, blank, difference};
+use super::live::exchange;
 use crate::model::{Difference, Disclosed, Model};
 use crate::world::{CONTACTS, Canaries, Grant, Item, Setting, World};
 use oap_identity::Timestamp;
@@ -44,7 +45,7 @@ fn seen_at(model: &Model, grant: &Value, item: &Item, setting: &Setting, at: Tim
     Some(json!({"shown": shown, "chain": answer.chain.get(ID)}))
 }
 
-/// One grant of a world, over the world and over its twin, in two scopes of one gateway or each in a gateway of its own.
+/// One grant of a world, over the world and over its twin, in two scopes of one gateway or each in a gateway of its own; whether it shows something.
 ///
 /// # Errors
 /// When the run is over.
@@ -54,10 +55,10 @@ pub(in super::super) async fn pair(
     world: &World,
     setting: &Setting,
     findings: &mut Vec<Finding>,
-) -> Result<(), Failed> {
+) -> Result<bool, Failed> {
     let [context, beside] = contexts;
     let mut world = world.apart(setting);
-    let Some(mut grant) = chosen(&world).cloned() else { return Ok(()) };
+    let Some(mut grant) = chosen(&world).cloned() else { return Ok(false) };
     // Nothing but what is shown is to decide.
     for (name, value) in
         [("operations", json!(["query", "export"])), ("max_items", json!(setting.max_items.min(100)))]
@@ -90,7 +91,7 @@ pub(in super::super) async fn pair(
     let canaries = Canaries::default();
     let are_two = !std::ptr::eq(context, beside);
     let other = if are_two {
-        twin
+        twin.clone()
     } else {
         twin.in_scope(&format!("w{}", context.word().get(..11).unwrap_or_default()))
     };
@@ -106,7 +107,9 @@ pub(in super::super) async fn pair(
         receipts: [Value::Null, Value::Null],
         sides,
     };
-    let hidden = pair.sides.each_ref().map(|side| hidden(side, &look));
+    // The second one as it was drawn: what is seen is of one scope.
+    let hidden =
+        [(&world, &pair.sides[0]), (&twin, &pair.sides[1])].map(|(drawn, side)| hidden(drawn, side, &look));
     let first = hidden.each_ref().map(|all| all.first().map(|(_, id)| id.clone()));
     let mut asks = requests(context, &grant.queries);
     asks.extend(ways(context, &grant.queries).await?);
@@ -123,15 +126,15 @@ pub(in super::super) async fn pair(
     let [first, second] = first;
     let is_second = !of_other.is_empty();
     let (context, items) = if is_second { (beside, of_other) } else { (context, of_one) };
-    let Some(item) = items.first() else { return Ok(()) };
+    let Some(item) = items.first() else { return Ok(pair.is_shown) };
     if let Some(command) = correction(item, &context.word(), &look) {
         // What is over may be refused.
         let _ = context.try_owner(command).await?;
     }
-    let Some(gone) = deleted(context, items).await? else { return Ok(()) };
+    let Some(gone) = deleted(context, items).await? else { return Ok(pair.is_shown) };
     pair.level += ", once something of that was corrected and deleted on one side";
     again.extend(of_hidden(&if is_second { [first, Some(gone)] } else { [Some(gone), second] }));
-    pair.round(again, findings).await.map(drop)
+    pair.round(again, findings).await.map(|_| pair.is_shown)
 }
 
 /// What anybody is told of a gateway, beside its status list.
@@ -224,6 +227,12 @@ impl Pair<'_> {
     /// Asks both sides, the pages behind each answer too; what was answered.
     async fn round(&mut self, asks: Vec<Asked>, findings: &mut Vec<Finding>) -> Result<Vec<Asked>, Failed> {
         let mut answered = Vec::new();
+        // A token may have been for a minute.
+        for side in &mut self.sides {
+            for grant in side.grants.keys().copied().collect::<Vec<_>>() {
+                exchange(side, grant, findings).await?;
+            }
+        }
         for (number, asked) in asks.into_iter().enumerate() {
             let mut asks = asked.asks.clone();
             for page in 0..=PAGES {
@@ -278,8 +287,12 @@ fn chosen(world: &World) -> Option<&Grant> {
 }
 
 /// Items that the grant hides, with their ids; no contacts, which what is shown may name.
-fn hidden<'w>(lived: &Lived<'w>, look: &dyn Fn(&Item) -> [Option<Value>; 2]) -> Vec<(&'w Item, String)> {
-    let hidden = lived.world.items().enumerate().skip(CONTACTS);
+fn hidden<'w>(
+    drawn: &'w World,
+    lived: &Lived<'_>,
+    look: &dyn Fn(&Item) -> [Option<Value>; 2],
+) -> Vec<(&'w Item, String)> {
+    let hidden = drawn.items().enumerate().skip(CONTACTS);
     let hidden = hidden.filter(|(_, item)| look(item) == [None, None]);
     hidden.filter_map(|(number, item)| Some((item, lived.ids.get(&number)?.clone()))).collect()
 }

@@ -26,8 +26,8 @@ pub const CONNECT: Duration = Duration::from_secs(10);
 /// Time without a byte of the answer.
 pub const SILENCE: Duration = Duration::from_secs(45);
 
-/// How long a connection that nobody uses is kept. Servers close theirs after 5 s and more: who closes first is not asked on one that is closed.
-const IDLE: Duration = Duration::from_secs(4);
+/// How long a connection that nobody uses is kept: for less long than servers do, so that nothing is sent on one that they have closed.
+const IDLE: Duration = Duration::from_secs(1);
 
 /// Why there is no client: an authority that is no certificate, or a process without a TLS provider.
 #[derive(Debug, thiserror::Error)]

@@ -9,6 +9,9 @@ use serde_json::json;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
+/// How long it is looked at whether a clock stands: one that shows whole seconds goes on within that.
+const STANDS: Duration = Duration::from_millis(1_100);
+
 /// The way to such a gateway. Its clock is the prober's, too.
 pub(super) struct Standing<'a> {
     wire: &'a Http,
@@ -18,9 +21,12 @@ pub(super) struct Standing<'a> {
 }
 
 impl<'a> Standing<'a> {
-    /// Whether the program can set the clock: asked once, at the beginning of a run. One without the command is probed as time goes by.
+    /// Whether the program can set the clock: asked at the beginning of a run. One without the command, or whose clock goes on by itself, is
+    /// probed as time goes by.
     pub(super) fn of(wire: &'a Http, program: &'a Program) -> Option<Self> {
         let now = moved(program, 0).ok()?;
+        std::thread::sleep(STANDS);
+        moved(program, 0).ok().filter(|again| *again == now)?;
         Some(Self { wire, program, now: AtomicI64::new(now.millis()) })
     }
 
