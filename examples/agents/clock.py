@@ -8,6 +8,7 @@ one day.
 import os
 import sys
 import tempfile
+import time
 from datetime import UTC, datetime, timedelta
 from importlib.util import find_spec
 from pathlib import Path
@@ -39,7 +40,7 @@ class Week:
         if not self.simulated and path:
             file = tempfile.mkdtemp(prefix="oap-week-")
             offset = str(int((MONDAY - datetime.now(UTC)).total_seconds()))
-            clock = {"FAKETIME_TIMESTAMP_FILE": f"{file}/clock", "FAKETIME_NO_CACHE": "1", STARTED: offset}
+            clock = {"FAKETIME_TIMESTAMP_FILE": f"{file}/clock", "FAKETIME_CACHE_DURATION": "0", STARTED: offset}
             # What waits, waits as long as ever.
             still = {"FAKETIME_DONT_FAKE_MONOTONIC": "1", "DONT_FAKE_MONOTONIC": "1"}
             set_to(f"{file}/clock", int(offset))
@@ -51,6 +52,9 @@ class Week:
         if self.simulated:
             ahead = timedelta(days=DAYS.index(name)).total_seconds()
             set_to(os.environ["FAKETIME_TIMESTAMP_FILE"], int(os.environ[STARTED]) + int(ahead))
+            # The library reads the file once in a second. Where it does so at every call, two threads at once read it
+            # into one buffer, and one of them may find half of it there.
+            time.sleep(1.1)
 
     def now(self) -> str:
         """The time that it is, as the gateway writes it."""
