@@ -180,7 +180,6 @@ SURVIVORS = [
     (r"receipt/verified.rs", r"holds|dated", r"-> (Ok\(None\)|None)$", "of compromised keys: what_is_not_checked_of_a_receipt_is_said"),
     (r"chain.rs", r"Link::followed_by", r"-> at.min", "a clock that goes back: a_link_is_no_earlier_than_the_one_before"),
     (r"query.rs", r"Query::check", r"\(cursor.len\(\)\) >= ", "crates/exchange/tests/bounds.rs"),
-    (r"http/invoke.rs", r"check", r"all\(.*-> .*any\(", "the name of a currency with one capital: no test is known"),
 ]
 # Seeds of the probes, the first one and how many: the last of five has a model of embeddings.
 FEW, MORE, ALL = (0, 1), (1, 4), (0, 5)

@@ -15,7 +15,7 @@ use oap_identity::random::Seeded;
 use oap_identity::{Clock, Random, Timestamp};
 use oap_store::Store;
 use serde_json::{Value, json};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -463,6 +463,16 @@ async fn a_run_whose_time_costs_some_asks_at_every_door() {
     let never = report.rules.never();
     // A token's end takes ten minutes.
     let kinds = ["token: ", "bearer token: ", "proof: ", "grantee's proof: ", "envelope: "];
+    let by_ways = [
+        ("query: ", ["query", "memory.query", "mcp"]),
+        ("granting: ", ["exchange", "memory.grant", "issue"]),
+    ];
+    for (kind, doors) in by_ways {
+        for door in doors {
+            let brought = report.rules.at_doors.get(door).into_iter().flat_map(BTreeMap::keys);
+            assert!(brought.filter(|brought| brought.starts_with(kind)).count() > 5, "{kind}at {door}");
+        }
+    }
     for condition in Condition::all().iter().map(ToString::to_string) {
         let is_dealt = kinds.iter().any(|kind| condition.starts_with(kind));
         assert!(
@@ -648,25 +658,36 @@ async fn a_command_that_was_done_once_is_covered() {
     }
 }
 
-/// The gateway behind a proxy that numbers what it passes on.
-struct Numbered<'a>(Inside<'a>, AtomicU64);
+/// The gateway behind a proxy that says a number with each reply.
+struct Numbered<'a> {
+    inside: Inside<'a>,
+    number: AtomicU64,
+    /// What is counted: such commands to the owner's side, or else the replies.
+    of: Option<&'static str>,
+}
+
+impl<'a> Numbered<'a> {
+    fn of(world: &'a World, of: Option<&'static str>) -> Self {
+        Self { inside: Inside(world), number: AtomicU64::new(0), of }
+    }
+}
 
 impl Wire for Numbered<'_> {
     fn send(&self, request: Request) -> Pending<'_, Reply> {
-        let number = self.1.fetch_add(1, Ordering::Relaxed).to_string();
         Box::pin(async move {
-            let mut reply = self.0.send(request).await?;
-            reply.headers.push(("x-trace".to_owned(), number));
+            let number = self.number.fetch_add(u64::from(self.of.is_none()), Ordering::Relaxed);
+            let mut reply = self.inside.send(request).await?;
+            reply.headers.push(("x-number".to_owned(), number.to_string()));
             Ok(reply)
         })
     }
 
     fn first_event(&self, request: Request) -> Pending<'_, Reply> {
-        self.0.first_event(request)
+        self.inside.first_event(request)
     }
 
     fn wait(&self, time: Duration) -> Pending<'_, ()> {
-        self.0.wait(time)
+        self.inside.wait(time)
     }
 
     fn sets_clock(&self) -> bool {
@@ -674,18 +695,39 @@ impl Wire for Numbered<'_> {
     }
 
     fn forbidden(&self, way: Forbidden, request: Request) -> Pending<'_, Option<Reply>> {
-        self.0.forbidden(way, request)
+        self.inside.forbidden(way, request)
     }
+}
+
+impl Setup for Numbered<'_> {
+    fn call(&self, command: Value) -> Pending<'_, Value, SetupError> {
+        if self.of.is_some_and(|of| command["do"] == of) {
+            let items = command["items"].as_array().map_or(1, Vec::len);
+            self.number.fetch_add(items as u64, Ordering::Relaxed);
+        }
+        self.inside.call(command)
+    }
+}
+
+/// Worlds of 21 successive seeds have a grant of every level of every profile: all of them are compared.
+#[tokio::test]
+async fn every_level_of_every_profile_is_compared_with_its_twin() {
+    let world = World::new().await;
+    let limits = Limits { worlds: 21, only: Some("paired-fillings"), ..Limits::default() };
+    let (inside, random) = (Inside(&world), Seeded::new(4));
+    let report =
+        probe::run(ORIGIN, &inside, Some(&inside), &*world.clock, &random, limits, &mut |_| {}).await;
+    assert_eq!(report.verdict(), Verdict::Passed, "{}", report.text());
 }
 
 /// What differs in two replies to the same grantee tells no two fillings apart.
 #[tokio::test]
 async fn a_gateway_behind_a_proxy_passes() {
     let world = World::new().await;
-    let wire = Numbered(Inside(&world), AtomicU64::new(1));
+    let wire = Numbered::of(&world, None);
     let limits = Limits { worlds: 1, only: Some("paired-fillings"), ..Limits::default() };
     let random = Seeded::new(2);
-    let report = probe::run(ORIGIN, &wire, Some(&wire.0), &*world.clock, &random, limits, &mut |_| {}).await;
+    let report = probe::run(ORIGIN, &wire, Some(&wire), &*world.clock, &random, limits, &mut |_| {}).await;
     assert_eq!(report.verdict(), Verdict::Passed, "{}", report.text());
 }
 
@@ -708,57 +750,24 @@ async fn two_alike() -> World {
     probed(9, oap_gateway::Config::default(), equipment()).await
 }
 
-/// The gateway, which says with each reply how many items its owner ever captured.
-struct Counting<'a>(Inside<'a>, AtomicU64);
-
-impl Wire for Counting<'_> {
-    fn send(&self, request: Request) -> Pending<'_, Reply> {
-        Box::pin(async move {
-            let mut reply = self.0.send(request).await?;
-            reply.headers.push(("x-items".to_owned(), self.1.load(Ordering::Relaxed).to_string()));
-            Ok(reply)
-        })
-    }
-
-    fn first_event(&self, request: Request) -> Pending<'_, Reply> {
-        self.0.first_event(request)
-    }
-
-    fn wait(&self, time: Duration) -> Pending<'_, ()> {
-        self.0.wait(time)
-    }
-
-    fn sets_clock(&self) -> bool {
-        true
-    }
-
-    fn forbidden(&self, way: Forbidden, request: Request) -> Pending<'_, Option<Reply>> {
-        self.0.forbidden(way, request)
-    }
-}
-
-impl Setup for Counting<'_> {
-    fn call(&self, command: Value) -> Pending<'_, Value, SetupError> {
-        let items = command["items"].as_array().filter(|_| command["do"] == "capture").map_or(0, Vec::len);
-        self.1.fetch_add(items as u64, Ordering::Relaxed);
-        self.0.call(command)
-    }
-}
-
 /// What a gateway computes over all that it has is the same for two fillings of one, and tells two gateways apart.
 #[tokio::test]
 async fn what_is_counted_over_a_whole_gateway_is_found_by_two() {
     let limits = Limits { worlds: 2, only: Some("paired-fillings"), ..Limits::default() };
     let (world, random) = (two_alike().await, Seeded::new(2));
-    let alone = Counting(Inside(&world), AtomicU64::new(0));
+    let alone = Numbered::of(&world, Some("capture"));
     let report = probe::run(ORIGIN, &alone, Some(&alone), &*world.clock, &random, limits, &mut |_| {}).await;
     assert_eq!(report.verdict(), Verdict::Passed, "{}", report.text());
 
-    let worlds = [two_alike().await, two_alike().await];
-    let [one, other] = worlds.each_ref().map(|world| Counting(Inside(world), AtomicU64::new(0)));
-    let sides = [&one, &other].map(|side| Side { wire: side, setup: side, clock: &*side.0.0.clock });
-    let found = probe::pairs(ORIGIN, sides, 2, limits).await;
-    assert!(matches!(&found, Err(probe::Failed::Wrong(why)) if why.contains("x-items")), "{found:?}");
+    // Of what becomes of hidden items on one side alone, too.
+    for what in ["capture", "correct", "delete", "grant"] {
+        let worlds = [two_alike().await, two_alike().await];
+        let [one, other] = worlds.each_ref().map(|world| Numbered::of(world, Some(what)));
+        let sides = [&one, &other].map(|side| Side { wire: side, setup: side, clock: &*side.inside.0.clock });
+        let found = probe::pairs(ORIGIN, sides, 2, limits).await;
+        let is_found = matches!(&found, Err(probe::Failed::Wrong(why)) if why.contains("x-number"));
+        assert!(is_found, "{what}: {found:?}");
+    }
 }
 
 /// Nor need a grant be for more than one item.

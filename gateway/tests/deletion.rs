@@ -175,6 +175,28 @@ async fn the_doctor_finds_nothing_where_nothing_is_wrong() {
     }
 }
 
+/// One that was set before its every form was asked for: `null` restricts nothing there, which its owner should know.
+#[tokio::test]
+async fn the_doctor_names_contexts_that_could_not_be_set_today() {
+    use oap_gateway::state::schema::CONTEXTS;
+    let world = World::new().await;
+    let said = async || {
+        let findings = world.job(&json!({"job": "doctor"})).await["findings"].clone();
+        let of_contexts = findings.as_array().unwrap().iter().find(|finding| finding["part"] == "contexts");
+        of_contexts.map(|finding| finding["wrong"].clone())
+    };
+    let mut context = json!({"ccc_version": "1.0", "scope_id": "client-a", "security_clearance": null});
+    let refused = world.owner("POST", "/oap/owner/contexts", Some(&context)).await;
+    assert_eq!(refused.status, 400, "{}", refused.body);
+    let (scope, bytes) = ("client-a".parse().unwrap(), context.to_string().into_bytes());
+    world.gateway.commit(move |w| Ok(CONTEXTS.put(w.tx, &scope, &bytes)?)).await.unwrap();
+    let wrong = said().await.unwrap();
+    assert!(wrong[0].as_str().unwrap().starts_with("client-a: security_clearance"), "{wrong}");
+    context["security_clearance"] = json!([]);
+    world.owner("POST", "/oap/owner/contexts", Some(&context)).await.ok();
+    assert_eq!(said().await, None);
+}
+
 const MARKER: &str = "quetzalcoatlus-northropi-4711";
 
 /// How often the marker stands in bytes, in plain and as base64 has it at any of three offsets.

@@ -293,7 +293,7 @@ impl<'a> Context<'a> {
         reading: Reading,
         make: impl Fn() -> Result<Request, Failed> + Send,
     ) -> Result<Reply, Failed> {
-        for _ in 0..=RATE_WAITS {
+        for tried in 0..=RATE_WAITS {
             let request = make()?;
             let asked = format!("{} {}", request.method, request.path);
             let reply = self.send_once(reading, request).await?;
@@ -310,7 +310,9 @@ impl<'a> Context<'a> {
             if !busy {
                 return Ok(reply);
             }
-            self.wait(reply.retry_after().unwrap_or(RATE_WAIT).min(RATE_WAIT)).await?;
+            if tried < RATE_WAITS {
+                self.wait(reply.retry_after().unwrap_or(RATE_WAIT).min(RATE_WAIT)).await?;
+            }
         }
         Err(Failed::Skipped("the gateway goes on saying that it was asked too often".to_owned()))
     }
@@ -340,6 +342,9 @@ impl<'a> Context<'a> {
     pub async fn answered(&self, way: Forbidden, request: Request) -> Result<Option<bool>, Failed> {
         self.count(&request)?;
         Ok(match self.wire.forbidden(way, request).await {
+            Ok(Some(reply)) if reply.status >= 500 => {
+                return Err(Failed::Fault(format!("a fault of the gateway, status {}", reply.status)));
+            }
             Ok(reply) => reply.map(|reply| reply.status < 300),
             Err(_) => Some(false),
         })

@@ -28,7 +28,7 @@ pub(super) fn deviations(declared: &Declared, request: &Request, reply: &Reply) 
     let path = request.path.split('?').next().unwrap_or_default();
     let header = |name: &str| reply.header(name).unwrap_or_default();
     let well_known = path.starts_with("/.well-known/");
-    let media = header("content-type").split(';').next().unwrap_or_default().trim();
+    let media = header("content-type").split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
     let wanted: &[&str] = match reply.status {
         400.. => &JSON,
         // It has no body.
@@ -45,17 +45,20 @@ pub(super) fn deviations(declared: &Declared, request: &Request, reply: &Reply) 
         _ if path.starts_with("/oap/memory/vec/") || path.ends_with("/did.json") => &[],
         _ => &JSON,
     };
-    let cache = header("cache-control");
+    // What caches read of it: names of directives have no case, and others may stand beside.
+    let cache = header("cache-control").to_ascii_lowercase();
+    let says = |directive: &str| cache.split(',').any(|one| one.trim() == directive);
     let mut wrong = Vec::new();
-    if header("x-content-type-options") != "nosniff" {
+    if !header("x-content-type-options").eq_ignore_ascii_case("nosniff") {
         wrong.push("no X-Content-Type-Options: nosniff".to_owned());
     }
     // A refusal may end at any moment: nobody keeps it.
     let may_be_kept = well_known && reply.status < 400;
-    if cache != "no-store" && !(may_be_kept && cache == "max-age=60") {
+    let is_kept_so = says("no-store") || (may_be_kept && says("max-age=60"));
+    if !is_kept_so {
         wrong.push(format!("Cache-Control is {cache:?}"));
     }
-    if !wanted.is_empty() && !wanted.contains(&media) {
+    if !wanted.is_empty() && !wanted.contains(&media.as_str()) {
         wrong.push(format!("Content-Type is {media:?}, must be {}", wanted.join(" or ")));
     }
     // It may stand beside another one.
@@ -113,9 +116,11 @@ fn refusal(request: &Request, reply: &Reply) -> Vec<String> {
         wrong.push(format!("the code is {code:?}"));
     }
     let named = request.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("oap-request-id"));
-    // A name of another form is replaced; an envelope has its own.
+    // A name of another form is replaced. An envelope has its own, and one that says something else is refused under that.
     let is_name = |name: &str| name.parse::<RequestId>().is_ok();
-    if !enveloped && named.is_some_and(|(_, name)| is_name(name) && body["request_id"] != name.as_str()) {
+    let sent = || -> Option<serde_json::Value> { serde_json::from_slice(request.body.as_deref()?).ok() };
+    let of_envelope = enveloped && sent().is_some_and(|sent| body["request_id"] == sent["request_id"]);
+    if !of_envelope && named.is_some_and(|(_, name)| is_name(name) && body["request_id"] != name.as_str()) {
         wrong.push("request_id is not that of OAP-Request-Id".to_owned());
     }
     wrong
@@ -183,5 +188,38 @@ mod tests {
         assert_eq!(of(&events, &reply(200, &GOOD, "")), 1);
         let export = Request { path: "/oap/memory/export".to_owned(), ..ask };
         assert_eq!(of(&export, &reply(200, &GOOD, "")), 1);
+    }
+
+    #[test]
+    fn what_a_header_says_counts_and_not_how_it_is_written() {
+        let ask = Request { method: "GET", path: "/oap/memory/query".to_owned(), ..Request::default() };
+        for (cache, lacks) in
+            [("private, No-Store", 0), ("private", 1), ("no-storefront", 1), ("max-age=60", 1)]
+        {
+            let headers = [
+                ("x-content-type-options", "NoSniff"),
+                ("cache-control", cache),
+                ("content-type", "Application/OAP+json"),
+            ];
+            assert_eq!(of(&ask, &reply(200, &headers, "{}")), lacks, "{cache}");
+        }
+    }
+
+    #[test]
+    fn a_refused_envelope_is_named_as_it_was_sent() {
+        let [sent, header, another] =
+            ["01J9V8B7H1ZK4D2A0M9R8F0KQX", "01J9V8B7H1ZK4D2A0M9R8F0KQY", "01J9V8B7H1ZK4D2A0M9R8F0KQZ"];
+        let ask = Request {
+            method: "POST",
+            path: INVOKE.to_owned(),
+            headers: vec![("OAP-Request-Id".to_owned(), header.to_owned())],
+            body: Some(format!(r#"{{"request_id":"{sent}"}}"#).into_bytes()),
+        };
+        for (name, lacks) in [(sent, 0), (header, 0), (another, 1)] {
+            let refused = format!(
+                r#"{{"oap_version":"1.0","request_id":"{name}","response_id":"","timestamp":"","error":{{"code":"invalid_input","message":""}},"signature":{{"value":""}}}}"#
+            );
+            assert_eq!(of(&ask, &reply(400, &GOOD, &refused)), lacks, "{name}");
+        }
     }
 }

@@ -13,7 +13,6 @@ mod probes;
 pub mod refusals;
 pub mod report;
 pub mod requirements;
-mod schema;
 pub mod wire;
 mod worlds;
 
@@ -86,7 +85,7 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { requests: 20_000, time: Duration::from_secs(600), worlds: 4, only: None, every_door: false }
+        Self { requests: 20_000, time: Duration::from_secs(600), worlds: 2, only: None, every_door: false }
     }
 }
 

@@ -103,7 +103,10 @@ impl Probe {
             reached(&wire).await?;
             None
         };
-        let standing = program.as_ref().and_then(|program| Standing::of(&wire, program));
+        let standing = match &program {
+            Some(program) => Standing::of(&wire, program).await,
+            None => None,
+        };
         let (way, clock): (&dyn Wire, &dyn Clock) = match &standing {
             Some(standing) => (standing, standing),
             None => (&wire, &SystemClock),

@@ -5,7 +5,7 @@ use super::super::refusals::{child, signed};
 use super::super::wire::Refused;
 use super::super::{Failed, Probe, Severity};
 use super::{ids, note, owned, probe, room_for};
-use oap_identity::{GrantId, json as strict};
+use oap_identity::GrantId;
 use oap_memory::bundle::{Line, Reader};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -140,13 +140,7 @@ async fn may_know(context: &Context<'_>) -> Result<(), Failed> {
             named.is_some()
         )
     })?;
-    let mut unsigned = named.cloned().unwrap_or_default();
-    unsigned.as_object_mut().map(|members| members.remove("signatures"));
-    let bytes = strict::canonical(&unsigned).map_err(|e| Failed::Skipped(e.to_string()))?;
-    let signature =
-        json!({"by": session.grantee.kid(), "alg": "EdDSA", "value": session.grantee.sign(&bytes)});
-    let body = json!({"receipt_id": unsigned["receipt_id"], "signature": signature});
-    let reply = context.post("/oap/memory/ack", &[], &body).await?;
+    let reply = context.countersign(&session.grantee, named.unwrap_or(&Value::Null)).await?;
     let joint = reply.json()["receipt"]["signatures"].as_array().map_or(0, Vec::len);
     expect(reply.status == 200 && joint == 2, || {
         format!("the receipt of an exchange, countersigned: status {}, {joint} signatures", reply.status)

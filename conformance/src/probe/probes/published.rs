@@ -324,6 +324,7 @@ async fn hostile_bodies(context: &Context<'_>) -> Result<(), Failed> {
         ("depth 200", deep, 400),
         ("not UTF-8", String::new(), 400),
         ("an array in place of the object", r#"[{}, ""]"#.to_owned(), 400),
+        ("an array of 128 KiB", format!(r#"[{{}}, "{}"]"#, "x".repeat(LONGEST - 8)), 400),
         (
             "a byte more than 128 KiB",
             format!(r#"{{"grant": {{}}, "proof": "{}"}}"#, "x".repeat(LONGEST - 25)),
@@ -364,6 +365,8 @@ async fn anonymous_audit(context: &Context<'_>) -> Result<(), Failed> {
 }
 
 async fn tls_only(context: &Context<'_>) -> Result<(), Failed> {
+    // By the way that there must be it is answered.
+    context.get("/.well-known/oap-memory.json").await?;
     for (way, name) in [(Forbidden::Plain, "plain HTTP"), (Forbidden::OldTls, "TLS 1.2")] {
         let request =
             Request { method: "GET", path: "/.well-known/oap-memory.json".to_owned(), ..Request::default() };

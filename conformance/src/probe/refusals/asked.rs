@@ -1,6 +1,6 @@
 //! The conditions on queries, cursors and exports, brought by each way that a query has, and compared with the reference model.
 
-use super::doors::Family;
+use super::doors::{Family, of_way};
 use super::queries::{Step, Violation, granting, violations};
 use super::rules::{Condition, Door};
 use crate::model::rule::{Refusal, Rule};
@@ -30,14 +30,6 @@ pub(in super::super) async fn of_tools(context: &Context<'_>) -> Result<(), Fail
     asked_of_tools(context).await
 }
 
-/// The conditions that are brought: all of them to the query endpoint. By the other ways it is the same query that is judged; where time
-/// costs some every other one is, by the seed, unless the run is told to ask at every door.
-fn chosen(context: &Context<'_>, through: Through) -> impl Iterator<Item = Refusal> {
-    let every = if through == Through::Query || context.asks_everywhere() { 1 } else { 2 };
-    let [byte] = random::bytes::<1>(context.random());
-    Refusal::ALL.iter().copied().skip(usize::from(byte) % every).step_by(every)
-}
-
 async fn brought(context: &Context<'_>, through: Through) -> Result<(), Failed> {
     let manifest = context.get("/.well-known/oap-memory.json").await?;
     let setting = Setting::of(&manifest, context.now());
@@ -50,7 +42,7 @@ async fn brought(context: &Context<'_>, through: Through) -> Result<(), Failed> 
     let mut lived = Lived::fill(context, &world, &manifest, &canaries).await?;
     lived.through = through;
     let mut findings: Vec<Finding> = Vec::new();
-    for refusal in chosen(context, through) {
+    for refusal in of_way(context, Refusal::ALL, through == Through::Query) {
         let (Violation::Asked(steps) | Violation::UnderGrant(steps, _)) = violations(refusal) else {
             continue;
         };

@@ -2,6 +2,7 @@
 
 use super::below;
 use super::cases::Case;
+use super::doors::of_way;
 use super::forms;
 use super::grants::{self, Limits, Violation, parent};
 use super::jws::part;
@@ -86,7 +87,7 @@ pub(super) async fn children_by(context: &Context<'_>, way: Way) -> Result<(), F
     for grant in [&delegable, &barren, &for_anything] {
         model.granted(grant);
     }
-    for granting in Granting::ALL.iter().copied() {
+    for granting in of_way(context, Granting::ALL, way == Way::Endpoint) {
         let note = || context.note_at(&Condition::Granting(granting), way.door());
         match grants::violations(granting) {
             Violation::AtIssue(_) => {}

@@ -210,6 +210,18 @@ impl Said {
     }
 }
 
+/// Which of these are brought by one of the ways by which the same is judged: all by the first one; by another every other one, dealt by the
+/// run's seed, unless time costs none or the run is told to bring all.
+pub(super) fn of_way<R: Copy>(
+    context: &Context<'_>,
+    all: &'static [R],
+    is_first: bool,
+) -> impl Iterator<Item = R> {
+    let every = if is_first || context.asks_everywhere() { 1 } else { 2 };
+    let [byte] = random::bytes::<1>(context.random());
+    all.iter().copied().skip(usize::from(byte) % every).step_by(every)
+}
+
 /// Which of these are brought to each of so many doors: all to all where time costs none or the run is told to, and else as few as that each is brought somewhere,
 /// and so many to each door at least, dealt by the run's seed.
 pub(super) fn dealt<R: Copy>(context: &Context<'_>, all: &[R], doors: usize, least: usize) -> Vec<Vec<R>> {

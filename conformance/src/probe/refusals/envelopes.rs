@@ -106,6 +106,7 @@ fn cases(rule: EnvelopeRule, action: &str) -> Cases<Change> {
         }
         EnvelopeRule::Context => {
             broken("a currency of two letters", |e, _| e["context"]["currency"] = json!("EU"))
+                .broken("a currency with one capital", |e, _| e["context"]["currency"] = json!("Eur"))
                 .broken("a user's country in small letters", |e, _| {
                     e["context"]["jurisdiction_user"] = json!("de")
                 })

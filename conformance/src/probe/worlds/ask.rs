@@ -118,6 +118,7 @@ async fn once(
         // An item may have ended while it was asked: what was said is from before that, or from after it.
         let took = context.now().millis() - before.millis();
         let (from, to) = (at.millis() - took, at.millis() + took);
+        // What is only thought of decides nothing.
         let model = lived.model.clone();
         let ends = model.ends().filter(|end| (from..=to).contains(&end.millis()));
         for moment in std::iter::once(Timestamp::from_millis(from)).chain(ends) {

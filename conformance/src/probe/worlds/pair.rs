@@ -132,7 +132,12 @@ pub(in super::super) async fn pair(
         let _ = context.try_owner(command).await?;
     }
     let Some(gone) = deleted(context, items).await? else { return Ok(pair.is_shown) };
-    pair.level += ", once something of that was corrected and deleted on one side";
+    let side = &mut pair.sides[usize::from(is_second)];
+    side.model.deleted(std::slice::from_ref(&gone), context.now());
+    // But for the one that was corrected, of which the model does not know.
+    let others = items.iter().skip(1).map(|(_, id)| id.as_str()).collect();
+    asked_by_another(side, &others).await?;
+    pair.level += ", once something of that was corrected, deleted and shown to another on one side";
     again.extend(of_hidden(&if is_second { [first, Some(gone)] } else { [Some(gone), second] }));
     pair.round(again, findings).await.map(|_| pair.is_shown)
 }
@@ -318,6 +323,36 @@ async fn deleted(context: &Context<'_>, items: &[(&Item, String)]) -> Result<Opt
         }
     }
     Ok(None)
+}
+
+/// Another grantee is granted what the first one is not, on this side alone, and is shown of these items what the model says.
+async fn asked_by_another(lived: &Lived<'_>, hidden: &BTreeSet<&str>) -> Result<(), Failed> {
+    let context = lived.context;
+    let grantee = context.stranger();
+    let mut draft = context.draft(&grantee, "", 4);
+    draft["filter"] = json!({});
+    draft["scope"] = json!(lived.world.scope);
+    let session = context.session(grantee, draft).await?;
+    // What is only thought of decides nothing.
+    let mut model = lived.model.clone();
+    model.granted(&session.grant);
+    let query = json!({"max_results": 100});
+    let grant_id = session.grant["grant_id"].as_str().unwrap_or_default();
+    let listed = model.query(grant_id, &query, context.now(), &Disclosed::default());
+    let must: BTreeSet<&str> =
+        listed.answer().into_iter().flat_map(|answer| answer.items.keys()).map(String::as_str).collect();
+    let answer = context.answer(&session, &query).await?;
+    let shown: BTreeSet<&str> = answer["items"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(|item| item["item_id"].as_str())
+        .collect();
+    // Which of more than there is room for are shown is left open here.
+    let is_whole = (must.len() as u64) < session.grant["max_items"].as_u64().unwrap_or(0);
+    expect(!is_whole || hidden.iter().all(|id| must.contains(id) == shown.contains(id)), || {
+        format!("to another grantee, of {hidden:?}: {shown:?} are shown, must be {must:?}")
+    })
 }
 
 /// The same query for the page behind this answer, where there is one.

@@ -23,9 +23,9 @@ pub(super) struct Standing<'a> {
 impl<'a> Standing<'a> {
     /// Whether the program can set the clock: asked at the beginning of a run. One without the command, or whose clock goes on by itself, is
     /// probed as time goes by.
-    pub(super) fn of(wire: &'a Http, program: &'a Program) -> Option<Self> {
+    pub(super) async fn of(wire: &'a Http, program: &'a Program) -> Option<Self> {
         let now = moved(program, 0).ok()?;
-        std::thread::sleep(STANDS);
+        tokio::time::sleep(STANDS).await;
         moved(program, 0).ok().filter(|again| *again == now)?;
         Some(Self { wire, program, now: AtomicI64::new(now.millis()) })
     }
