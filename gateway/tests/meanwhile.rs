@@ -444,6 +444,36 @@ fn damage_is_found_whatever_is_written_meanwhile() {
     }
 }
 
+/// At whatever read of an answer an item is corrected that its view is only about to take over: the answer has it.
+#[test]
+fn an_item_that_is_corrected_while_it_enters_a_view_is_not_missing() {
+    for reads in 0.. {
+        let Looked { runtime, world, engine, grant, .. } = Looked::new();
+        let grantee = agent(2);
+        let (token, entering) = runtime.block_on(async {
+            let token = world.token(&grantee, &grant).await;
+            let answer = world.query(&grantee, &token, &json!({})).await.ok();
+            assert_eq!(answer["items"].as_array().unwrap().len(), 3);
+            (token, world.capture(&[note("Water the plants", &[]), note("Mow the lawn", &[])]).await)
+        });
+        let (handle, gateway_of, item) = (runtime.handle().clone(), world.clone(), entering[0].clone());
+        engine.arm_all(reads, move || {
+            let correct = async move {
+                let path = format!("/oap/owner/items/{item}/correct");
+                let changes = json!({"item": {"content": {"text": "Water the garden"}}});
+                gateway_of.owner("POST", &path, Some(&changes)).await.ok()
+            };
+            std::thread::spawn(move || handle.block_on(correct)).join().unwrap();
+        });
+        let answer = runtime.block_on(world.query(&grantee, &token, &json!({}))).ok();
+        assert_eq!(answer["items"].as_array().unwrap().len(), 5, "after {reads} reads");
+        if !engine.disarm() {
+            assert!(reads > 4, "{reads} reads");
+            break;
+        }
+    }
+}
+
 /// What a change gives, and what is seen when it is committed and nobody was told yet.
 async fn untold<C, T>(engine: &Hooked, change: impl Future<Output = C>, look: impl FnOnce() -> T) -> (C, T) {
     engine.applying.close();

@@ -335,23 +335,24 @@ impl Entry {
     }
 
     /// Takes over what became of the items; those that changed again meanwhile are left to the next step, and so are those that
-    /// moved on: until then the view holds what it held of them. `false`, and nothing done, where the view was dropped
-    /// meanwhile.
+    /// moved on: until then the view holds what it held of them. Where it held nothing of one, nobody can be answered before that
+    /// step: these are returned. `None`, and nothing done, where the view was dropped meanwhile.
     pub(crate) fn finish_step(
         &self,
         built: &Arc<BuiltView>,
         mut step: Step,
         absent: Absent,
         now: Timestamp,
-    ) -> bool {
+    ) -> Option<BTreeSet<ItemId>> {
         let mut state = self.state();
-        for item in std::mem::take(&mut state.stepping) {
-            state.doubtful.remove(&item);
+        let stepped = std::mem::take(&mut state.stepping);
+        for item in &stepped {
+            state.doubtful.remove(item);
         }
         state.doubtful.extend(absent.doubtful);
         absent.moved.into_iter().for_each(|item| state.note(item));
         if !state.built.as_ref().is_some_and(|known| Arc::ptr_eq(known, built)) {
-            return false;
+            return None;
         }
         step.leave_out(|item| state.changed.contains(&item));
         let mut current = built.current.write().unwrap_or_else(PoisonError::into_inner);
@@ -367,7 +368,8 @@ impl Entry {
                 state.owed = Some((revision, left));
             }
         }
-        true
+        let lacks = |item: &ItemId| state.changed.contains(item) && !current.view.contains(*item);
+        Some(stepped.into_iter().filter(lacks).collect())
     }
 
     /// Lets go of a view that could not follow.

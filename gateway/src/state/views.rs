@@ -60,7 +60,7 @@ pub(crate) struct GateBasis {
 enum Stepped {
     /// All that changed is taken over.
     Done,
-    /// These have moved on meanwhile: they are left to another step.
+    /// These have moved on meanwhile, or changed again before the view had anything of them: they are left to another step.
     Moved(BTreeSet<ItemId>),
     /// The view was dropped meanwhile.
     Dropped,
@@ -290,12 +290,10 @@ impl Gateway {
         let missing = Mutex::new(&mut absent);
         let load = |head: &Head| self.committed_standing(head, &endorsed, &missing);
         let step = built.renewal().step(heads, embed, now, load).map_err(why)?;
-        let moved = absent.moved.clone();
-        Ok(match entry.finish_step(built, step, absent, now) {
-            false => Stepped::Dropped,
-            true if moved.is_empty() => Stepped::Done,
-            true => Stepped::Moved(moved),
-        })
+        let mut moved = absent.moved.clone();
+        let Some(lacking) = entry.finish_step(built, step, absent, now) else { return Ok(Stepped::Dropped) };
+        moved.extend(lacking);
+        Ok(if moved.is_empty() { Stepped::Done } else { Stepped::Moved(moved) })
     }
 
     /// Lets every view take over what the owner owes since a commit: from a hook of its transaction.

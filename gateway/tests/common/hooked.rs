@@ -8,12 +8,24 @@ use std::thread::ThreadId;
 
 type Hook = Box<dyn FnOnce() + Send>;
 
+/// What writes to a store, whose reads a hook does not stop: it would wait for itself.
+const WRITER: &str = "store-writer";
+
 /// Where something is to happen.
 struct Armed {
-    thread: ThreadId,
+    /// Whose reads count; all but the writer's where it is nobody's.
+    thread: Option<ThreadId>,
     /// Reads that pass before.
     reads: usize,
     hook: Option<Hook>,
+}
+
+impl Armed {
+    /// Whether this thread's reads count.
+    fn counts(&self) -> bool {
+        let current = std::thread::current();
+        self.thread.map_or(current.name() != Some(WRITER), |thread| thread == current.id())
+    }
 }
 
 /// An engine in memory.
@@ -31,8 +43,13 @@ pub struct Hooked {
 impl Hooked {
     /// Runs `hook` before the read that this thread does after so many.
     pub fn arm(&self, reads: usize, hook: impl FnOnce() + Send + 'static) {
-        let thread = std::thread::current().id();
+        let thread = Some(std::thread::current().id());
         *self.armed.lock().unwrap() = Some(Armed { thread, reads, hook: Some(Box::new(hook)) });
+    }
+
+    /// The same before the read that any thread does after so many, but for the writer.
+    pub fn arm_all(&self, reads: usize, hook: impl FnOnce() + Send + 'static) {
+        *self.armed.lock().unwrap() = Some(Armed { thread: None, reads, hook: Some(Box::new(hook)) });
     }
 
     /// Whether the hook has run, which is not to run any more.
@@ -49,7 +66,7 @@ impl Hooked {
         let hook = {
             let mut armed = self.armed.lock().unwrap();
             match &mut *armed {
-                Some(armed) if armed.thread == std::thread::current().id() => {
+                Some(armed) if armed.counts() => {
                     armed.reads = armed.reads.wrapping_sub(1);
                     if armed.reads == usize::MAX { armed.hook.take() } else { None }
                 }
