@@ -1,5 +1,5 @@
 #!/bin/sh
-# Probing: our own gateway, which must pass; the witness in Python, written by others from the pages alone, which must pass too; and a
+# Probing: our own gateway, which must pass; the witness in Python, written without a look at the gateway's sources, which must pass too; and a
 # tiny one (tiny.py), which must not. Runs offline on loopback, in a folder of its own, which it removes. The witness needs a Python
 # with `cryptography` (WITNESS_PYTHON, or python3) and is left out without one.
 set -eu

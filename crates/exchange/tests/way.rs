@@ -318,8 +318,11 @@ fn a_step_leaves_out_what_changed_again() {
     let changed = items.iter().map(|(head, _)| (head.item_id, Some(Arc::new(head.clone()))));
     let mut step = view.renewal().step(changed, None, now(), load).unwrap();
     let again = items[1].0.item_id;
-    step.leave_out(|item| item == again);
+    assert_eq!(step.leave_out(|item| item == again), [again].into());
     assert!(view.take(step));
+    // What was not to enter is missed by nobody.
+    let mut step = view.renewal().step([(again, None)], None, now(), load).unwrap();
+    assert!(step.leave_out(|_| true).is_empty());
     assert_eq!(
         items.iter().map(|(head, _)| view.contains(head.item_id)).collect::<Vec<_>>(),
         [true, false, true]

@@ -335,8 +335,8 @@ impl Entry {
     }
 
     /// Takes over what became of the items; those that changed again meanwhile are left to the next step, and so are those that
-    /// moved on: until then the view holds what it held of them. Where it held nothing of one, nobody can be answered before that
-    /// step: these are returned. `None`, and nothing done, where the view was dropped meanwhile.
+    /// moved on: until then the view holds what it held of them. Where it held nothing of one that was to be a member, nobody can be
+    /// answered before that step: these are returned. `None`, and nothing done, where the view was dropped meanwhile.
     pub(crate) fn finish_step(
         &self,
         built: &Arc<BuiltView>,
@@ -345,16 +345,15 @@ impl Entry {
         now: Timestamp,
     ) -> Option<BTreeSet<ItemId>> {
         let mut state = self.state();
-        let stepped = std::mem::take(&mut state.stepping);
-        for item in &stepped {
-            state.doubtful.remove(item);
+        for item in std::mem::take(&mut state.stepping) {
+            state.doubtful.remove(&item);
         }
         state.doubtful.extend(absent.doubtful);
         absent.moved.into_iter().for_each(|item| state.note(item));
         if !state.built.as_ref().is_some_and(|known| Arc::ptr_eq(known, built)) {
             return None;
         }
-        step.leave_out(|item| state.changed.contains(&item));
+        let entering = step.leave_out(|item| state.changed.contains(&item));
         let mut current = built.current.write().unwrap_or_else(PoisonError::into_inner);
         current.view.take(step);
         current.view.expire(now);
@@ -368,8 +367,7 @@ impl Entry {
                 state.owed = Some((revision, left));
             }
         }
-        let lacks = |item: &ItemId| state.changed.contains(item) && !current.view.contains(*item);
-        Some(stepped.into_iter().filter(lacks).collect())
+        Some(entering.into_iter().filter(|item| !current.view.contains(*item)).collect())
     }
 
     /// Lets go of a view that could not follow.

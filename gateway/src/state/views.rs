@@ -60,7 +60,7 @@ pub(crate) struct GateBasis {
 enum Stepped {
     /// All that changed is taken over.
     Done,
-    /// These have moved on meanwhile, or changed again before the view had anything of them: they are left to another step.
+    /// These have moved on meanwhile, or changed again when they were about to enter the view: they are left to another step.
     Moved(BTreeSet<ItemId>),
     /// The view was dropped meanwhile.
     Dropped,
