@@ -8,7 +8,6 @@ use oap_identity::{ItemId, Timestamp};
 use oap_memory::commitment::Committed;
 use oap_memory::record::Head;
 use std::borrow::Borrow;
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// What a view needs to know of changes. It does not hold on to the view, which can be answered from meanwhile.
@@ -79,10 +78,9 @@ impl Renewal {
 }
 
 impl Step {
-    /// Leaves items out that have changed again: they are in the next step. Returns those that were to be members.
-    pub fn leave_out(&mut self, again: impl Fn(ItemId) -> bool) -> BTreeSet<ItemId> {
-        let left = self.changed.extract_if(.., |(item, _)| again(*item));
-        left.filter(|(_, becomes)| matches!(becomes, Becomes::Member(_))).map(|(item, _)| item).collect()
+    /// Leaves items out: the view keeps what it has of them.
+    pub fn leave_out(&mut self, which: impl Fn(ItemId) -> bool) {
+        self.changed.retain(|(item, _)| !which(*item));
     }
 
     /// Takes the step, where it is one of this very slice; says whether it is.

@@ -334,26 +334,27 @@ impl Entry {
         state.stepping = items.clone();
     }
 
-    /// Takes over what became of the items; those that changed again meanwhile are left to the next step, and so are those that
-    /// moved on: until then the view holds what it held of them. Where it held nothing of one that was to be a member, nobody can be
-    /// answered before that step: these are returned. `None`, and nothing done, where the view was dropped meanwhile.
+    /// Takes over what became of the items. One that changed again meanwhile is in the next step as well; whoever asked before that is answered by
+    /// what this one found. Of one that moved on it found nothing: it is left to the next step. Nothing comes back of what was erased meanwhile.
+    /// `false`, and nothing done, where the view was dropped meanwhile.
     pub(crate) fn finish_step(
         &self,
         built: &Arc<BuiltView>,
         mut step: Step,
         absent: Absent,
+        heads: &Heads,
         now: Timestamp,
-    ) -> Option<BTreeSet<ItemId>> {
+    ) -> bool {
         let mut state = self.state();
         for item in std::mem::take(&mut state.stepping) {
             state.doubtful.remove(&item);
         }
         state.doubtful.extend(absent.doubtful);
-        absent.moved.into_iter().for_each(|item| state.note(item));
+        absent.moved.iter().for_each(|item| state.note(*item));
         if !state.built.as_ref().is_some_and(|known| Arc::ptr_eq(known, built)) {
-            return None;
+            return false;
         }
-        let entering = step.leave_out(|item| state.changed.contains(&item));
+        step.leave_out(|item| absent.moved.contains(&item) || heads.get(item).is_none());
         let mut current = built.current.write().unwrap_or_else(PoisonError::into_inner);
         current.view.take(step);
         current.view.expire(now);
@@ -367,7 +368,7 @@ impl Entry {
                 state.owed = Some((revision, left));
             }
         }
-        Some(entering.into_iter().filter(|item| !current.view.contains(*item)).collect())
+        true
     }
 
     /// Lets go of a view that could not follow.

@@ -60,7 +60,7 @@ pub(crate) struct GateBasis {
 enum Stepped {
     /// All that changed is taken over.
     Done,
-    /// These have moved on meanwhile, or changed again when they were about to enter the view: they are left to another step.
+    /// These have moved on meanwhile: they are left to another step.
     Moved(BTreeSet<ItemId>),
     /// The view was dropped meanwhile.
     Dropped,
@@ -290,9 +290,10 @@ impl Gateway {
         let missing = Mutex::new(&mut absent);
         let load = |head: &Head| self.committed_standing(head, &endorsed, &missing);
         let step = built.renewal().step(heads, embed, now, load).map_err(why)?;
-        let mut moved = absent.moved.clone();
-        let Some(lacking) = entry.finish_step(built, step, absent, now) else { return Ok(Stepped::Dropped) };
-        moved.extend(lacking);
+        let moved = absent.moved.clone();
+        if !entry.finish_step(built, step, absent, &self.heads, now) {
+            return Ok(Stepped::Dropped);
+        }
         Ok(if moved.is_empty() { Stepped::Done } else { Stepped::Moved(moved) })
     }
 

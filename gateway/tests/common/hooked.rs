@@ -1,4 +1,4 @@
-//! An engine that tests hold up and reach into: snapshots wait at a gate, and reads of one thread run something first.
+//! An engine that tests hold up and reach into: snapshots wait at a gate, and reads run something first.
 
 use super::gate::Gate;
 use oap_store::{Engine, MemoryEngine, Op, OwnedPairs, Pairs, StoreError};
