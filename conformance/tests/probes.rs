@@ -9,7 +9,7 @@ use oap_conformance::probe::refusals::Condition;
 use oap_conformance::probe::report::Rules;
 use oap_conformance::probe::wire::Pending;
 use oap_conformance::probe::{
-    self, Forbidden, Limits, Outcome, Reply, Request, Setup, SetupError, Side, Verdict, Wire,
+    self, Forbidden, Limits, Outcome, Reply, Report, Request, Setup, SetupError, Side, Verdict, Wire,
 };
 use oap_identity::random::Seeded;
 use oap_identity::{Clock, Random, Timestamp};
@@ -20,6 +20,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use support::inside::{Inside, ONLY, equipment, probed, run, with_log, with_model};
+use support::late::Late;
 
 /// Rules that no run can exercise, or that need what no owner's side here sets, each with the reason.
 const NEVER: &[(&str, &str)] = &[
@@ -219,7 +220,7 @@ fn at_doors() -> BTreeSet<(String, String)> {
 struct Exercised(Rules);
 
 impl Exercised {
-    fn and(&mut self, report: &probe::Report) {
+    fn and(&mut self, report: &Report) {
         for (rule, times) in &report.rules.decided {
             *self.0.decided.entry(rule.clone()).or_default() += times;
         }
@@ -247,7 +248,7 @@ impl Exercised {
 }
 
 /// The probes of a seed, all of which pass.
-async fn passed(seed: u64) -> probe::Report {
+async fn passed(seed: u64) -> Report {
     // Some gateways have a model of embeddings.
     let world = match seed % SEEDS {
         MODEL => with_model(seed + 1).await,
@@ -360,7 +361,7 @@ impl<'a> Bounded<'a> {
         Self { inside: Inside(world), a_minute, window, refused: Mutex::new(0), broken }
     }
 
-    async fn run(&self, only: Option<&'static str>) -> probe::Report {
+    async fn run(&self, only: Option<&'static str>) -> Report {
         let (random, clock) = (Seeded::new(2), &*self.inside.0.clock);
         // A minute is waited for again and again.
         let time = Duration::from_secs(86_400);
@@ -566,13 +567,13 @@ async fn without_the_owners_side_the_public_probes_are_made() {
     assert!(passed >= 9 && passed < report.results.len());
 }
 
-/// The owner's side, but for one command, which it refuses.
-struct Refusing<'a>(Inside<'a>, &'static str);
+/// The owner's side, but for one command, of which it says this.
+struct Refusing<'a>(Inside<'a>, &'static str, fn(String) -> SetupError);
 
 impl Setup for Refusing<'_> {
     fn call(&self, command: Value) -> Pending<'_, Value, SetupError> {
         if command["do"] == self.1 {
-            return Box::pin(std::future::ready(Err(SetupError::Refused("not here".to_owned()))));
+            return Box::pin(std::future::ready(Err((self.2)("not here".to_owned()))));
         }
         self.0.call(command)
     }
@@ -582,29 +583,37 @@ impl Setup for Refusing<'_> {
     }
 }
 
-/// What a gateway cannot do has not passed.
+/// What a gateway cannot do has not passed, whether its owner's side refuses the command or says that there is none.
 #[tokio::test]
-async fn a_command_that_is_refused_makes_the_run_incomplete() {
-    for (command, only) in [
-        ("relabel", "every-table"),
-        ("confirm", "every-table"),
-        ("retract", "every-table"),
-        ("restore", "every-table"),
-        ("delete", "every-table"),
-        ("rotate", "histories"),
-        ("context", "gates"),
+async fn a_command_that_there_must_be_and_is_not_makes_the_run_incomplete() {
+    for (command, only, said) in [
+        ("relabel", "every-table", SetupError::Refused as Kind),
+        ("confirm", "every-table", SetupError::Lacks),
+        ("retract", "every-table", SetupError::Refused),
+        ("restore", "every-table", SetupError::Lacks),
+        ("delete", "every-table", SetupError::Refused),
+        ("rotate", "histories", SetupError::Refused),
+        ("rotate", "histories", SetupError::Lacks),
+        ("context", "gates", SetupError::Lacks),
     ] {
-        let world = World::new().await;
-        let (wire, setup) = (Inside(&world), Refusing(Inside(&world), command));
-        let limits = Limits { worlds: 1, only: Some(only), ..Limits::default() };
-        let random = Seeded::new(2);
-        let report =
-            probe::run(ORIGIN, &wire, Some(&setup), &*world.clock, &random, limits, &mut |_| {}).await;
+        let report = run_without(command, said, only).await;
         assert_eq!(report.verdict(), Verdict::Incomplete, "{command}: {}", report.text());
     }
 }
 
-/// What the owner's side has no command for is not covered: it has not passed, and the report says so.
+/// What the owner's side says of a command.
+type Kind = fn(String) -> SetupError;
+
+/// One probe of a gateway of which the owner's side says this of one command.
+async fn run_without(command: &'static str, said: Kind, only: &'static str) -> Report {
+    let world = probed(3, oap_gateway::Config::default(), equipment()).await;
+    let (wire, setup) = (Inside(&world), Refusing(Inside(&world), command, said));
+    let limits = Limits { worlds: 1, only: Some(only), ..Limits::default() };
+    probe::run(ORIGIN, &wire, Some(&setup), &*world.clock, &Seeded::new(2), limits, &mut |_| {}).await
+}
+
+/// What the owner's side says that it has no command for is not covered: it has not passed, and the report says so. A refusal says nothing of the
+/// kind: what is permitted and refused is no run that passed.
 #[tokio::test]
 async fn a_command_that_there_need_not_be_is_not_covered() {
     for (command, only, requirement) in [
@@ -614,13 +623,11 @@ async fn a_command_that_there_need_not_be_is_not_covered() {
         ("audit", "owners-log", Some("ST-02")),
         ("audit", "whole-chain", Some("CO-23")),
         ("lockdown", "lockdown", Some("CO-30")),
+        ("delete_selected", "deletions-by-selection", None),
     ] {
-        let world = probed(3, oap_gateway::Config::default(), equipment()).await;
-        let (wire, setup) = (Inside(&world), Refusing(Inside(&world), command));
-        let limits = Limits { worlds: 1, only: Some(only), ..Limits::default() };
-        let random = Seeded::new(2);
-        let report =
-            probe::run(ORIGIN, &wire, Some(&setup), &*world.clock, &random, limits, &mut |_| {}).await;
+        let refused = run_without(command, SetupError::Refused, only).await;
+        assert_ne!(refused.verdict(), Verdict::Passed, "{command}: {}", refused.text());
+        let report = run_without(command, SetupError::Lacks, only).await;
         assert!(matches!(&report.results[0].outcome, Outcome::NotCovered(why) if why.contains("not here")));
         assert_eq!((report.verdict(), report.not_covered()), (Verdict::Passed, 1));
         assert!(report.text().contains(&format!("NOT COVERED {only}: ")), "{}", report.text());
@@ -644,9 +651,11 @@ impl Setup for Withholding<'_> {
 /// What was done once there is a command for: where it is not done again nothing passed, and a fault of the gateway fails.
 #[tokio::test]
 async fn a_command_that_was_done_once_is_covered() {
-    type Kind = fn(String) -> SetupError;
-    let kinds =
-        [(SetupError::Refused as Kind, Verdict::Incomplete), (SetupError::Fault as Kind, Verdict::Failed)];
+    let kinds = [
+        (SetupError::Refused as Kind, Verdict::Incomplete),
+        (SetupError::Lacks as Kind, Verdict::Incomplete),
+        (SetupError::Fault as Kind, Verdict::Failed),
+    ];
     for (kind, verdict) in kinds {
         let world = probed(3, oap_gateway::Config::default(), equipment()).await;
         let (wire, setup) = (Inside(&world), Withholding(Inside(&world), kind));
@@ -712,12 +721,13 @@ impl Setup for Numbered<'_> {
 /// Worlds of 21 successive seeds have a grant of every level of every profile: all of them are compared.
 #[tokio::test]
 async fn every_level_of_every_profile_is_compared_with_its_twin() {
-    let world = World::new().await;
-    let limits = Limits { worlds: 21, only: Some("paired-fillings"), ..Limits::default() };
-    let (inside, random) = (Inside(&world), Seeded::new(4));
-    let report =
-        probe::run(ORIGIN, &inside, Some(&inside), &*world.clock, &random, limits, &mut |_| {}).await;
-    assert_eq!(report.verdict(), Verdict::Passed, "{}", report.text());
+    for world in [World::new().await, with_model(5).await] {
+        let limits = Limits { worlds: 21, only: Some("paired-fillings"), ..Limits::default() };
+        let (inside, random) = (Inside(&world), Seeded::new(4));
+        let report =
+            probe::run(ORIGIN, &inside, Some(&inside), &*world.clock, &random, limits, &mut |_| {}).await;
+        assert_eq!(report.verdict(), Verdict::Passed, "{}", report.text());
+    }
 }
 
 /// What differs in two replies to the same grantee tells no two fillings apart.
@@ -729,6 +739,88 @@ async fn a_gateway_behind_a_proxy_passes() {
     let random = Seeded::new(2);
     let report = probe::run(ORIGIN, &wire, Some(&wire), &*world.clock, &random, limits, &mut |_| {}).await;
     assert_eq!(report.verdict(), Verdict::Passed, "{}", report.text());
+}
+
+/// The gateway behind what tells how many items it was given, with some replies alone.
+struct Telling<'a> {
+    inside: Inside<'a>,
+    items: AtomicU64,
+    /// With which: by the request and the status.
+    with: fn(&Request, u16) -> bool,
+}
+
+impl Telling<'_> {
+    fn told(&self, request: &Request, mut reply: Reply) -> Reply {
+        if (self.with)(request, reply.status) {
+            let items = self.items.load(Ordering::Relaxed);
+            reply.headers.push(("x-items".to_owned(), items.to_string()));
+        }
+        reply
+    }
+}
+
+impl Wire for Telling<'_> {
+    fn send(&self, request: Request) -> Pending<'_, Reply> {
+        Box::pin(async move {
+            let reply = self.inside.send(request.clone()).await?;
+            Ok(self.told(&request, reply))
+        })
+    }
+
+    fn first_event(&self, request: Request) -> Pending<'_, Reply> {
+        Box::pin(async move {
+            let reply = self.inside.first_event(request.clone()).await?;
+            Ok(self.told(&request, reply))
+        })
+    }
+
+    fn wait(&self, time: Duration) -> Pending<'_, ()> {
+        self.inside.wait(time)
+    }
+
+    fn sets_clock(&self) -> bool {
+        true
+    }
+
+    fn forbidden(&self, way: Forbidden, request: Request) -> Pending<'_, Option<Reply>> {
+        self.inside.forbidden(way, request)
+    }
+}
+
+impl Setup for Telling<'_> {
+    fn call(&self, command: Value) -> Pending<'_, Value, SetupError> {
+        if command["do"] == "capture" {
+            let items = command["items"].as_array().map_or(0, Vec::len);
+            self.items.fetch_add(items as u64, Ordering::Relaxed);
+        }
+        self.inside.call(command)
+    }
+}
+
+/// What is told under a grant with purposes, under one that was made from another, with vectors and with events is compared, too.
+#[tokio::test]
+async fn what_is_told_with_some_replies_alone_is_found() {
+    type With = fn(&Request, u16) -> bool;
+    fn has(request: &Request, member: &str) -> bool {
+        let body = serde_json::from_slice::<Value>(request.body.as_deref().unwrap_or_default());
+        body.is_ok_and(|body| body.get(member).is_some())
+    }
+    let all: [(&str, With, bool); 5] = [
+        ("nothing", |_, _| false, false),
+        ("a purpose that is not stated", |r, status| status == 403 && has(r, "purpose"), true),
+        ("a child", |r, _| has(r, "chain"), true),
+        ("a vector", |r, status| r.path.starts_with("/oap/memory/vec/") && status != 403, true),
+        ("an event", |r, _| r.path.ends_with("/events"), true),
+    ];
+    for (what, with, is_told) in all {
+        let worlds = [with_model(9).await, with_model(9).await];
+        let [one, other] =
+            worlds.each_ref().map(|world| Telling { inside: Inside(world), items: AtomicU64::new(0), with });
+        let sides = [&one, &other].map(|side| Side { wire: side, setup: side, clock: &*side.inside.0.clock });
+        let found = probe::pairs(ORIGIN, sides, 2, Limits { worlds: 2, ..Limits::default() }).await;
+        let is_found = matches!(&found, Err(probe::Failed::Wrong(why)) if why.contains("x-items"));
+        assert!(if is_told { is_found } else { found == Ok(()) }, "{what}: {found:?}");
+    }
 }
 
 /// Two gateways of one seed and one clock, one with worlds and one with their twins: nothing that a grantee or anybody is told tells them apart.
@@ -910,14 +1002,16 @@ fn what_is_never_exercised_is_a_rule() {
     }
 }
 
-/// What a run says of requirements: all that can be seen from outside were looked at.
-fn looked_at(report: &probe::Report) {
+/// What a run says of requirements: all that can be seen from outside decided something, and each probe did.
+fn looked_at(report: &Report) {
     let never = report.requirements.never();
     assert!(never.is_empty(), "{never:?}");
-    let (looked_at, not_declared) = (&report.requirements.looked_at, &report.requirements.not_declared);
-    assert!(looked_at.values().all(|count| *count > 0), "{looked_at:?}");
     // What a log shows, which they do not have.
-    assert_eq!(*not_declared, BTreeSet::from(["FE-13".to_owned()]));
+    assert_eq!(report.requirements.not_declared, BTreeSet::from(["FE-13".to_owned()]));
+    let passed = report.results.iter().filter(|result| result.outcome == Outcome::Passed);
+    let blind: Vec<&str> =
+        passed.filter(|result| result.judged == 0).map(|result| result.id.as_str()).collect();
+    assert!(blind.is_empty(), "they passed and judged nothing: {blind:?}");
 }
 
 /// `docs/probes.md` has every requirement. `OAP_WRITE_PROBES=1` writes its table anew.
@@ -957,4 +1051,31 @@ fn coverage_is_whole() {
     }
     let ids: BTreeSet<_> = probes.iter().map(|p| p.id).collect();
     assert_eq!(ids.len(), probes.len());
+}
+
+/// Where a draft that may not be is refused, at issue or at its exchange, the protocol leaves open, and of bearer tokens whether there are any.
+#[tokio::test]
+async fn a_gateway_that_refuses_at_the_exchange_passes() {
+    let none: fn(&Value) -> bool = |_| false;
+    let bearer: fn(&Value) -> bool = |draft| draft["bearer"] == true;
+    for (only, also, is_offered) in [
+        (None, none, true),
+        (Some("subscriptions"), bearer, true),
+        (Some("worlds-over-time"), bearer, true),
+        // What is particular of bearer tokens is not declared then.
+        (Some("refused-bearer-tokens"), bearer, false),
+    ] {
+        let world = probed(3, oap_gateway::Config::default(), equipment()).await;
+        let late = Late::of(&world, also);
+        let limits = Limits { worlds: 1, only, ..Limits::default() };
+        let random = Seeded::new(2);
+        let report =
+            probe::run(ORIGIN, &late, Some(&late), &*world.clock, &random, limits, &mut |_| {}).await;
+        assert_eq!(report.verdict(), Verdict::Passed, "{only:?}: {}", report.text());
+        let is_declared = !matches!(report.results[0].outcome, Outcome::NotDeclared(_));
+        assert!(only.is_none() || is_declared == is_offered, "{only:?}: {}", report.text());
+        let statuses: Vec<u16> = late.exchanges().concat();
+        assert!(!statuses.is_empty(), "{only:?}: nothing was refused at its exchange");
+        assert!(statuses.iter().all(|status| [400, 401].contains(status)), "{only:?}: {statuses:?}");
+    }
 }

@@ -883,8 +883,9 @@ fn who_refuses_everything_at_a_door_passes_none_of_its_probes() {
     let closed = closed! {
         "/oap/memory/grant": "refused-grants" "refused-grant-proofs" "refused-children" "refused-drafts" "grant-limits"
             "grant-unknown-filter-field" "grant-altered" "grant-foreign" "grant-unsigned" "grant-not-yet-valid";
-        "/oap/memory/query": "refused-queries" "refused-tokens" "refused-proofs" "filter" "projection";
-        "/oap/memory/export": "export" "receipts-name-grants";
+        "/oap/memory/query": "refused-queries" "refused-tokens" "refused-proofs" "filter" "projection" "anonymous-query"
+            "device-changes" "refused-deletions";
+        "/oap/memory/export": "export" "receipts-name-grants" "anonymous-export";
         "/oap/memory/ack": "refused-countersignatures" "what-grantees-may-know";
         "/oap/memory/status": "status-list";
         "/oap/memory/subscribe": "subscriptions" "events" "events-behind-gates" "subscription-credentials";

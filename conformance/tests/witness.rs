@@ -81,9 +81,12 @@ impl Witness {
         let mut line = String::new();
         owner.read_line(&mut line).map_err(broken)?;
         let answer: Value = serde_json::from_str(&line).map_err(|e| SetupError::Broken(e.to_string()))?;
-        answer["error"]
-            .as_str()
-            .map_or_else(|| Ok(answer.clone()), |why| Err(SetupError::Refused(why.to_owned())))
+        let said = |member: &str| answer[member].as_str().map(str::to_owned);
+        match (said("lacks"), said("error")) {
+            (Some(what), _) => Err(SetupError::Lacks(what)),
+            (None, Some(why)) => Err(SetupError::Refused(why)),
+            (None, None) => Ok(answer),
+        }
     }
 
     fn probed(&self, seed: u64, limits: Limits) -> Report {

@@ -49,6 +49,10 @@ def setup(command):
         case "delete":
             for item in command["item_ids"]:
                 ITEMS.pop(item, None)
+        case "revoke":
+            GRANTS.pop(command["grant_id"], None)
+        case other:
+            return {"lacks": other}
     return {}
 
 

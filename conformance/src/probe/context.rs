@@ -11,8 +11,8 @@ use super::declared::{Declared, Place};
 use super::forms;
 use super::refusals::Condition;
 use super::report::Rules;
-use super::wire::{Forbidden, Refused, Reply, Request, Setup, SetupError, Wire};
-use super::{Failed, Limits};
+use super::wire::{Forbidden, OPTIONAL, Refused, Reply, Request, Setup, SetupError, Wire};
+use super::{Failed, Limits, judged};
 use crate::model::Model;
 use crate::world::whole_name;
 use oap_identity::{Clock, Did, DidDocument, Random, Signer, Timestamp, random};
@@ -43,6 +43,8 @@ struct UnderWay {
     requests: usize,
     sent: String,
     got: String,
+    /// Commands that the owner's side did or refused: it has them.
+    commands: BTreeSet<String>,
 }
 
 #[derive(Default)]
@@ -56,8 +58,6 @@ struct State {
     decided: BTreeMap<String, u64>,
     /// Profiles that the owner's side put there since the manifest was read.
     profiles: BTreeSet<String>,
-    /// Commands that an owner's side need not have, and that this one did once.
-    commands: BTreeSet<String>,
     /// The conditions that did, and how often, by the door that they were brought to.
     at_doors: BTreeMap<String, BTreeMap<String, u64>>,
 }
@@ -386,14 +386,14 @@ impl<'a> Context<'a> {
     /// As [`Context::send`]; another status than 200.
     pub async fn get(&self, path: &str) -> Result<Value, Failed> {
         let reply = self.send(Request { method: "GET", path: path.to_owned(), ..Request::default() }).await?;
-        expect(reply.status == 200, || format!("{path}: status {} instead of 200", reply.status))?;
+        needed(reply.status == 200, || format!("{path}: status {} instead of 200", reply.status))?;
         Ok(reply.json())
     }
 
     /// Runs a command on the owner's side.
     ///
     /// # Errors
-    /// [`Failed::Skipped`] without an owner's side, or where it fails.
+    /// As [`Context::try_owner`]; [`Failed::Skipped`] where it is refused.
     pub async fn owner(&self, command: Value) -> Result<Value, Failed> {
         let done = self.try_owner(command).await?;
         done.map_err(|Refused(why)| Failed::Skipped(format!("the owner's side: {why}")))
@@ -402,42 +402,32 @@ impl<'a> Context<'a> {
     /// The same, where a refusal is what is looked for.
     ///
     /// # Errors
-    /// [`Failed::Skipped`] without an owner's side, or where it is broken: what it did not ask the gateway was not refused. [`Failed::Fault`] for a
-    /// fault of the gateway.
+    /// [`Failed::Skipped`] without an owner's side, or where it is broken: what it did not ask the gateway was not refused. [`Failed::NotCovered`]
+    /// where it has no such command and need not, [`Failed::Skipped`] where it must, or had it in this probe. [`Failed::Fault`] for a fault of the gateway.
     pub async fn try_owner(&self, command: Value) -> Result<Result<Value, Refused>, Failed> {
         let setup = self.setup.ok_or_else(|| Failed::Skipped("needs the owner's side".to_owned()))?;
         let sent = short(&format!("the owner's {command}"));
+        let name = command["do"].as_str().unwrap_or_default().to_owned();
         let done = setup.call(command).await;
         let mut under_way = self.under_way();
         under_way.sent = sent;
         under_way.got = short(&done.as_ref().map_or_else(|why| format!("refused: {why}"), Value::to_string));
+        if matches!(done, Ok(_) | Err(SetupError::Refused(_))) {
+            under_way.commands.insert(name.clone());
+        }
+        let need_not_be = OPTIONAL.contains(&name.as_str()) && !under_way.commands.contains(&name);
         drop(under_way);
         match done {
             Ok(done) => Ok(Ok(done)),
             Err(SetupError::Refused(why)) => Ok(Err(Refused(why))),
+            Err(SetupError::Lacks(why)) if need_not_be => {
+                Err(Failed::NotCovered(format!("the owner's side: {why}")))
+            }
+            Err(SetupError::Lacks(why)) => Err(Failed::Skipped(format!(
+                "the owner's side lacks what it must have, or had before: {why}"
+            ))),
             Err(SetupError::Broken(why)) => Err(Failed::Skipped(format!("the owner's side: {why}"))),
             Err(SetupError::Fault(why)) => Err(Failed::Fault(format!("a fault of the gateway: {why}"))),
-        }
-    }
-
-    /// Runs a command that an owner's side need not have.
-    ///
-    /// # Errors
-    /// As [`Context::try_owner`]; [`Failed::NotCovered`] where it is refused, and [`Failed::Skipped`] where the run had one like it done before: that
-    /// command there is.
-    pub async fn covered(&self, command: Value) -> Result<Value, Failed> {
-        let name = command["do"].as_str().unwrap_or_default().to_owned();
-        let done = self.try_owner(command).await?;
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        match done {
-            Ok(done) => {
-                state.commands.insert(name);
-                Ok(done)
-            }
-            Err(Refused(why)) if state.commands.contains(&name) => {
-                Err(Failed::Skipped(format!("the owner's side, which did {name} before: {why}")))
-            }
-            Err(Refused(why)) => Err(Failed::NotCovered(format!("the owner's side: {why}"))),
         }
     }
 
@@ -528,12 +518,18 @@ impl<'a> Context<'a> {
     }
 }
 
-/// That something is as it must be.
+/// That something is as it must be before anything can be judged.
+fn needed(is: bool, why: impl FnOnce() -> String) -> Result<(), Failed> {
+    if is { Ok(()) } else { Err(Failed::Wrong(why())) }
+}
+
+/// That something is as it must be: whatever a probe is about is judged by it.
 ///
 /// # Errors
 /// [`Failed::Wrong`], with why.
 pub fn expect(is: bool, why: impl FnOnce() -> String) -> Result<(), Failed> {
-    if is { Ok(()) } else { Err(Failed::Wrong(why())) }
+    judged::note();
+    needed(is, why)
 }
 
 /// A POST of a document.

@@ -9,6 +9,8 @@ pub mod context;
 mod declared;
 mod drafted;
 mod forms;
+mod judged;
+mod parts;
 mod probes;
 pub mod refusals;
 pub mod report;
@@ -135,7 +137,7 @@ pub async fn replay(
         let manifest = context.get("/.well-known/oap-memory.json").await?;
         worlds::live(&context, &manifest, &history).await
     };
-    let lived = lived.await;
+    let (lived, judged) = judged::counted(Box::pin(lived)).await;
     let fault = matches!(lived, Err(Failed::Fault(_)));
     let outcome = Outcome::of(lived);
     let (sent, got, _) = context.last();
@@ -146,6 +148,7 @@ pub async fn replay(
         severity: Severity::Critical,
         outcome,
         fault,
+        judged,
         requests: context.requests(),
         sent,
         got,
@@ -223,17 +226,20 @@ async fn make(
 ) {
     for (place, probe) in probes {
         context.begin();
-        let done = if probe.needs_setup && !context.has_setup() {
-            Err(Failed::Skipped("needs the owner's side: give a credential or --setup".to_owned()))
+        let (done, judged) = if probe.needs_setup && !context.has_setup() {
+            (Err(Failed::Skipped("needs the owner's side: give a credential or --setup".to_owned())), 0)
         } else {
-            (probe.run)(context).await
+            match judged::counted((probe.run)(context)).await {
+                (Ok(()), 0) => (Err(Failed::Skipped("it came to nothing that it could judge".to_owned())), 0),
+                ended => ended,
+            }
         };
         let fault = matches!(done, Err(Failed::Fault(_)));
         let outcome = Outcome::of(done);
         let (sent, got, requests) = context.last();
         let checks = probe.checks.iter().map(|&id| id.to_owned()).collect();
         let (id, severity) = (probe.id.to_owned(), probe.severity);
-        end(place, report::Result { id, checks, severity, outcome, fault, requests, sent, got });
+        end(place, report::Result { id, checks, severity, outcome, fault, judged, requests, sent, got });
         // Nonsense in between: what a gateway remembers of it must not change what it says to others.
         context.nonsense().await;
     }

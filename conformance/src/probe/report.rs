@@ -1,7 +1,7 @@
 //! What a run found: for people, as JSON, as JUnit.
 
 use super::refusals::Condition;
-use super::requirements;
+use super::{parts, requirements};
 use crate::model::Rule;
 use oap_identity::Timestamp;
 use serde::ser::SerializeStruct;
@@ -76,6 +76,8 @@ pub struct Result {
     pub outcome: Outcome,
     /// Whether it failed because the gateway broke down: what it was asked has no answer then, neither a right one nor a wrong one.
     pub fault: bool,
+    /// How often it decided whether what came back is what it must be.
+    pub judged: usize,
     /// Requests made by it.
     pub requests: usize,
     /// The last thing that was sent.
@@ -111,15 +113,15 @@ pub struct Report {
     pub results: Vec<Result>,
     /// What the run exercised.
     pub rules: Rules,
-    /// How often each requirement was looked at.
+    /// How often each requirement decided something.
     pub requirements: Looked,
 }
 
-/// How often each requirement was looked at, by its id.
+/// How often each requirement decided something, by its id.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Looked {
-    /// What came back in the probes that name it and were made.
-    pub looked_at: BTreeMap<String, usize>,
+    /// How often the probes that name it judged what came back.
+    pub decided: BTreeMap<String, usize>,
     /// Those of what the gateway does not offer: no probe that names them was made, and none was skipped.
     pub not_declared: BTreeSet<String>,
     /// Those of what the owner's side has no command for: the same.
@@ -130,15 +132,15 @@ impl Looked {
     /// From the ends of probes.
     #[must_use]
     pub fn of(results: &[Result]) -> Self {
-        let (mut looked_at, mut not_declared) = (BTreeMap::new(), BTreeSet::new());
+        let (mut decided, mut not_declared) = (BTreeMap::new(), BTreeSet::new());
         let (mut not_covered, mut skipped) = (BTreeSet::new(), BTreeSet::new());
         for result in results {
             for id in &result.checks {
                 match result.outcome {
-                    Outcome::Passed | Outcome::Failed(_) => {
-                        *looked_at.entry(id.clone()).or_default() += result.requests;
+                    Outcome::Passed | Outcome::Failed(_) if result.judged > 0 => {
+                        *decided.entry(id.clone()).or_default() += result.judged;
                     }
-                    Outcome::Skipped(_) => {
+                    Outcome::Passed | Outcome::Failed(_) | Outcome::Skipped(_) => {
                         skipped.insert(id.clone());
                     }
                     Outcome::NotDeclared(_) => {
@@ -150,18 +152,18 @@ impl Looked {
                 }
             }
         }
-        not_covered.retain(|id| !looked_at.contains_key(id) && !skipped.contains(id));
+        not_covered.retain(|id| !decided.contains_key(id) && !skipped.contains(id));
         not_declared
-            .retain(|id| !looked_at.contains_key(id) && !skipped.contains(id) && !not_covered.contains(id));
-        Self { looked_at, not_declared, not_covered }
+            .retain(|id| !decided.contains_key(id) && !skipped.contains(id) && !not_covered.contains(id));
+        Self { decided, not_declared, not_covered }
     }
 
-    /// Requirements that can be seen from outside, are of what the gateway offers, and were not looked at.
+    /// Requirements that can be seen from outside, are of what the gateway offers, and decided nothing.
     #[must_use]
     pub fn never(&self) -> BTreeSet<&'static str> {
         let seen = requirements::ALL.iter().filter(|requirement| requirement.unseen.is_none());
         let is_known = |id: &&str| {
-            self.looked_at.contains_key(*id)
+            self.decided.contains_key(*id)
                 || self.not_declared.contains(*id)
                 || self.not_covered.contains(*id)
         };
@@ -173,7 +175,7 @@ impl Serialize for Looked {
     fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
         let mut looked = serializer.serialize_struct("Looked", 5)?;
         looked.serialize_field("of", &requirements::ALL.len())?;
-        looked.serialize_field("looked_at", &self.looked_at)?;
+        looked.serialize_field("decided", &self.decided)?;
         looked.serialize_field("not_declared", &self.not_declared)?;
         looked.serialize_field("not_covered", &self.not_covered)?;
         looked.serialize_field("never", &self.never())?;
@@ -207,25 +209,33 @@ impl Rules {
         Self::all().into_iter().filter(|rule| !self.decided.contains_key(rule)).collect()
     }
 
-    /// Each requirement that has conditions, with these.
+    /// Each requirement that has rules or conditions, with these.
     #[must_use]
     pub fn parts(&self) -> BTreeMap<&'static str, Parts> {
+        // What may not be granted is a condition, too.
+        let rules = Rule::all().into_iter().filter(|rule| !matches!(rule, Rule::Granting(_)));
+        let rules = rules.map(|rule| (parts::of_rule(&rule), rule.to_string()));
+        let conditions = Condition::all().into_iter();
+        let conditions = conditions.map(|condition| (condition.requirement(), condition.to_string()));
         let mut all: BTreeMap<&'static str, Parts> = BTreeMap::new();
-        for condition in Condition::all() {
-            let parts = all.entry(condition.requirement()).or_default();
+        for (requirement, part) in rules.chain(conditions) {
+            let times = self.decided.get(&part).copied().unwrap_or_default();
+            let parts = all.entry(requirement).or_default();
             parts.of += 1;
-            parts.decided += usize::from(self.decided.contains_key(&condition.to_string()));
+            parts.decided += usize::from(times > 0);
+            parts.times += times;
         }
         all
     }
 }
 
-/// The conditions that are a part of one requirement: how many there are, and how many of them decided something.
+/// The rules and conditions that are a part of one requirement: how many there are, how many of them decided something, and how often all together.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct Parts {
     pub of: usize,
     pub decided: usize,
+    pub times: u64,
 }
 
 impl Serialize for Rules {
@@ -241,11 +251,11 @@ impl Serialize for Rules {
 }
 
 impl Report {
-    /// Requirements that probes looked at without one of their conditions deciding anything: of these they asked something else.
+    /// Requirements that probes looked at without one of their rules and conditions deciding anything: of these they asked something else.
     #[must_use]
     pub fn not_exercised(&self) -> Vec<&'static str> {
         let parts = self.rules.parts().into_iter().filter(|(_, parts)| parts.decided == 0);
-        parts.map(|(id, _)| id).filter(|id| self.requirements.looked_at.contains_key(*id)).collect()
+        parts.map(|(id, _)| id).filter(|id| self.requirements.decided.contains_key(*id)).collect()
     }
 
     /// The probes that failed, worst first.
@@ -354,12 +364,14 @@ impl Report {
         let never = self.requirements.never();
         if !never.is_empty() {
             let ids: Vec<&str> = never.into_iter().collect();
-            text.push_str(&format!("requirements that were never looked at: {}\n", ids.join(", ")));
+            text.push_str(&format!("requirements that never decided anything: {}\n", ids.join(", ")));
         }
         let not_exercised = self.not_exercised();
         if !not_exercised.is_empty() {
             let ids = not_exercised.join(", ");
-            text.push_str(&format!("requirements of whose conditions none decided anything: {ids}\n"));
+            text.push_str(&format!(
+                "requirements of whose rules and conditions none decided anything: {ids}\n"
+            ));
         }
         for (what, ids) in [
             ("of what it does not offer", &self.requirements.not_declared),
@@ -463,6 +475,7 @@ mod tests {
             severity: Severity::Critical,
             outcome,
             fault: false,
+            judged: 1,
             requests: 1,
             sent: "POST <x>".into(),
             got: "200 \"all\" & more".into(),
@@ -483,7 +496,7 @@ mod tests {
         assert_eq!(serde_json::to_value(&report.results[0]).unwrap_or_default()["outcome"], "failed");
     }
 
-    /// Each condition is a part of a requirement that some probe checks.
+    /// Each rule and condition is a part of a requirement that some probe checks.
     #[test]
     fn a_requirement_none_of_whose_conditions_decided_is_named() {
         let probes = crate::probe::all();
@@ -491,8 +504,12 @@ mod tests {
             let id = condition.requirement();
             assert!(probes.iter().any(|probe| probe.checks.contains(&id)), "{condition}: {id}");
         }
+        for rule in Rule::all() {
+            let id = parts::of_rule(&rule);
+            assert!(probes.iter().any(|probe| probe.checks.contains(&id)), "{rule}: {id}");
+        }
         let decided = Condition::all().into_iter().filter(|condition| condition.requirement() != "PJ-06");
-        let decided = decided.map(|condition| (condition.to_string(), 1)).collect();
+        let decided = decided.map(|condition| (condition.to_string(), 2)).collect();
         let mut report = Report {
             gateway: String::new(),
             at: Timestamp::from_millis(0),
@@ -503,10 +520,18 @@ mod tests {
         };
         // Nobody looked.
         assert_eq!(report.not_exercised(), Vec::<&str>::new());
-        report.requirements.looked_at = BTreeMap::from([("PJ-06".to_owned(), 3), ("CO-13".to_owned(), 3)]);
+        report.requirements.decided = BTreeMap::from([("PJ-06".to_owned(), 3), ("CO-13".to_owned(), 3)]);
         assert_eq!(report.not_exercised(), ["PJ-06"]);
-        assert_eq!(report.rules.parts().get("PJ-06"), Some(&Parts { of: 3, decided: 0 }));
-        assert!(report.text().contains("requirements of whose conditions none decided anything: PJ-06\n"));
+        let parts = report.rules.parts();
+        // Three budgets as rules of the model and as conditions, and the account.
+        assert_eq!(parts.get("PJ-06"), Some(&Parts { of: 7, decided: 0, times: 0 }));
+        let on_grants = parts["ME-10"];
+        assert_eq!((on_grants.decided, on_grants.times), (2, 4));
+        assert!(
+            report
+                .text()
+                .contains("requirements of whose rules and conditions none decided anything: PJ-06\n")
+        );
     }
 
     /// Who breaks down has not answered wrongly: it is told apart everywhere.
@@ -518,6 +543,7 @@ mod tests {
             severity: Severity::Major,
             outcome: Outcome::Failed(String::new()),
             fault,
+            judged: 1,
             requests: 1,
             sent: String::new(),
             got: String::new(),
@@ -550,7 +576,8 @@ mod tests {
             severity: Severity::Minor,
             outcome,
             fault: false,
-            requests: 2,
+            judged: 2,
+            requests: 3,
             sent: String::new(),
             got: String::new(),
         };
@@ -565,7 +592,10 @@ mod tests {
         let looked = Looked::of(&results);
         assert_eq!(looked.not_declared, BTreeSet::from(["FE-1".to_owned()]));
         assert_eq!(looked.not_covered, BTreeSet::from(["CO-30".to_owned()]));
-        assert_eq!(looked.looked_at, BTreeMap::from([("FE-2".to_owned(), 2)]));
+        assert_eq!(looked.decided, BTreeMap::from([("FE-2".to_owned(), 2)]));
+        // What judged nothing looked at nothing.
+        let blind = Looked::of(&[Result { judged: 0, ..result(&["FE-2"], Outcome::Passed) }]);
+        assert!(blind.decided.is_empty() && blind.never().contains("FE-2"));
         let never = looked.never();
         assert!(never.is_superset(&BTreeSet::from(["FE-3", "FE-4"])));
         assert!(!never.contains("FE-1") && !never.contains("FE-2"));
@@ -593,6 +623,7 @@ mod tests {
                 severity: Severity::Minor,
                 outcome: outcome.clone(),
                 fault: false,
+                judged: 1,
                 requests: 1,
                 sent: String::new(),
                 got: String::new(),

@@ -74,6 +74,9 @@ pub enum SetupError {
     /// The gateway refused it: what it says.
     #[error("{0}")]
     Refused(String),
+    /// The owner's side says of itself that it has no such command.
+    #[error("{0}")]
+    Lacks(String),
     /// It never came to the gateway: this says nothing of what the gateway would do.
     #[error("{0}")]
     Broken(String),
@@ -81,6 +84,9 @@ pub enum SetupError {
     #[error("{0}")]
     Fault(String),
 }
+
+/// The commands that an owner's side need not have.
+pub const OPTIONAL: [&str; 5] = ["delete_selected", "profile", "sanctions", "audit", "lockdown"];
 
 /// A way to ask that a gateway must not answer (OAP-CORE 8.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -133,7 +139,8 @@ pub trait Wire: Send + Sync {
 /// | `audit` | `asked`: the parameters of the owner's log by their names; `chain` names a scope | `receipts` |
 /// | `lockdown`, `unlock` | | only where [`Setup::may_lock_down`] |
 ///
-/// An owner's side need not have `delete_selected` and the last five: where one of them is refused when it is used first, what is looked at by it is not covered.
+/// An owner's side need not have [`OPTIONAL`]: where it says [`SetupError::Lacks`], what is looked at by such a command is not covered. A refusal does not
+/// say so.
 ///
 /// A setup program may have `wait` too: that is [`Wire::wait`], where the gateway's clock is set by it.
 ///

@@ -5,4 +5,5 @@
 pub mod among_gateways;
 pub mod front;
 pub mod inside;
+pub mod late;
 pub mod lies;

@@ -231,7 +231,7 @@ def lock_down(house: House) -> dict[str, Any]:
 
 
 def command(house: House, said: Any) -> dict[str, Any]:
-    """One command of the fixture protocol. `{"error": "why"}` where it is refused."""
+    """One command of the fixture protocol. `{"error": "why"}` where it is refused, `{"lacks": "what"}` where there is none."""
     try:
         need(isinstance(said, dict), "command", "an object")
         with house.lock, house.clock.instant():
@@ -285,6 +285,6 @@ def command(house: House, said: Any) -> dict[str, Any]:
                     return delete(house, said.get("item_ids"))
                 case "delete_selected":
                     return delete(house, selected(house, said.get("selection")))
-        return {"error": "do: none of the commands"}
+        return {"lacks": str(said.get("do"))}
     except (Malformed, Invalid, Refused) as error:
         return {"error": str(error)}

@@ -125,7 +125,7 @@ enum Name {
 /// The answer to a command, made of the gateway's. A credential is none of it.
 ///
 /// # Errors
-/// Why the gateway does not do what the command says.
+/// Why a gateway of one's own has no such command: it takes no profile that it does not have.
 pub fn answer(command: &Value, mut done: Value) -> Result<Value, String> {
     Ok(match strict::from_value(command.clone()).map_or(Name::Other, |Named { name }| name) {
         Name::Rotate | Name::Lockdown => json!({}),

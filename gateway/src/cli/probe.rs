@@ -345,7 +345,7 @@ impl From<NotAsked> for SetupError {
     fn from(why: NotAsked) -> Self {
         match why {
             NotAsked::Unknown(_) => Self::Broken(why.to_string()),
-            NotAsked::None(_) => Self::Refused(why.to_string()),
+            NotAsked::None(_) => Self::Lacks(why.to_string()),
         }
     }
 }
@@ -377,7 +377,7 @@ impl Setup for Own {
             if let Some(token) = done["trust_token"].as_str() {
                 client.renew(token);
             }
-            fixture::answer(&command, done).map_err(SetupError::Refused)
+            fixture::answer(&command, done).map_err(SetupError::Lacks)
         })
     }
 }

@@ -6,7 +6,7 @@ use super::Model;
 use super::filter::Filter;
 use super::grant::{Grant, texts};
 use super::item::time;
-use super::rule::{Granting, List, Refusal, Rule};
+use super::rule::{Granting, List, Permitted, Refusal, Rule};
 use oap_identity::Timestamp;
 use serde_json::Value;
 use std::time::Duration;
@@ -104,18 +104,17 @@ impl Model {
             !matches!(granting, Granting::UnknownProfile | Granting::ProfileLevel | Granting::FilterScopes)
         });
         broken.extend(wider(parent, child));
-        self.judged(broken, || vec![Granting::ChildWithin])
+        self.judged(broken, || vec![Permitted::ChildWithin])
     }
 
-    fn judged(&self, broken: Vec<Granting>, kept: impl FnOnce() -> Vec<Granting>) -> Result<Rule, Rule> {
-        let note = |granting: Granting| self.decided.note(Rule::Granting(granting));
+    fn judged(&self, broken: Vec<Granting>, kept: impl FnOnce() -> Vec<Permitted>) -> Result<Rule, Rule> {
         match broken.as_slice() {
             [] => {
-                kept().into_iter().for_each(note);
-                Ok(Rule::Granting(Granting::Issued))
+                kept().into_iter().for_each(|permitted| self.decided.note(Rule::Permitted(permitted)));
+                Ok(Rule::Permitted(Permitted::Issued))
             }
             [only] => {
-                note(*only);
+                self.decided.note(Rule::Granting(*only));
                 Err(Rule::Granting(*only))
             }
             [first, ..] => Err(Rule::Granting(*first)),
@@ -131,14 +130,14 @@ impl Model {
     }
 
     /// The bounds that a good draft is at.
-    fn at_bounds(&self, draft: &Value, at: Timestamp) -> Vec<Granting> {
-        let mut rules = vec![Granting::Issued];
+    fn at_bounds(&self, draft: &Value, at: Timestamp) -> Vec<Permitted> {
+        let mut rules = vec![Permitted::Issued];
         if draft["max_items"].as_u64().is_some_and(|n| Some(n) == self.limits.max_items) {
-            rules.push(Granting::MaxItemsAt);
+            rules.push(Permitted::MaxItemsAt);
         }
         let begins = time(&draft["not_before"]).unwrap_or(at);
         if self.longest(begins) == time(&draft["expires_at"]) {
-            rules.push(Granting::DurationAt);
+            rules.push(Permitted::DurationAt);
         }
         rules
     }

@@ -65,8 +65,8 @@ fn a_draft_that_breaks_one_condition_alone() {
         let judged = model.issues(&with(draft(), &more), now);
         assert_eq!(judged.err(), expected.map(Rule::Granting), "{more}");
     }
-    assert!(model.decided().contains_key(&Rule::Granting(Granting::MaxItemsAt)));
-    assert!(model.decided().contains_key(&Rule::Granting(Granting::DurationAt)));
+    assert!(model.decided().contains_key(&Rule::Permitted(Permitted::MaxItemsAt)));
+    assert!(model.decided().contains_key(&Rule::Permitted(Permitted::DurationAt)));
 }
 
 #[test]

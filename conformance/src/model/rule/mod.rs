@@ -69,6 +69,8 @@ pub enum Rule {
     Refusal(Refusal),
     /// A condition on a grant.
     Granting(Granting),
+    /// What a grant may be.
+    Permitted(Permitted),
     /// What stands beside the items.
     Beside(Beside),
     /// What a rotation of keys leaves.
@@ -117,6 +119,7 @@ impl Rule {
         all.extend(Paged::ALL.iter().copied().map(Self::Paged));
         all.extend(Refusal::ALL.iter().copied().map(Self::Refusal));
         all.extend(Granting::ALL.iter().copied().map(Self::Granting));
+        all.extend(Permitted::ALL.iter().copied().map(Self::Permitted));
         all.extend(Beside::ALL.iter().copied().map(Self::Beside));
         all.extend(Keys::ALL.iter().copied().map(Self::Keys));
         all.extend(Exchanged::ALL.iter().copied().map(Self::Exchanged));
@@ -147,6 +150,7 @@ impl fmt::Display for Rule {
             Self::Paged(paged) => write!(f, "page: {paged}"),
             Self::Refusal(refusal) => write!(f, "refused: {refusal}"),
             Self::Granting(granting) => write!(f, "granting: {granting}"),
+            Self::Permitted(permitted) => write!(f, "granted: {permitted}"),
             Self::Beside(beside) => write!(f, "answer: {beside}"),
             Self::Keys(keys) => write!(f, "keys: {keys}"),
             Self::Exchanged(exchanged) => write!(f, "exchanged: {exchanged}"),

@@ -96,11 +96,8 @@ closed! {
 closed! {
     /// A condition on a grant at issue, or on a child at its exchange (protocol sections 5 and 5.2).
     Granting {
-        Issued = "a grant within every limit",
         MaxItemsZero = "max_items: 0",
-        MaxItemsAt = "max_items: the manifest's most",
         MaxItemsAbove = "max_items: one more than the manifest's most",
-        DurationAt = "expires_at: the manifest's longest",
         DurationAbove = "expires_at: later than the manifest's longest",
         Ended = "expires_at: not later than now and not_before",
         UnknownProfile = "redaction_profile: not in the manifest",
@@ -117,7 +114,6 @@ closed! {
         Budget = "budget: not positive",
         UnknownMember = "an unknown member",
         UnknownFilterMember = "an unknown member of the filter",
-        ChildWithin = "a child within its parent",
         ChildNotDelegable = "a child of a grant that is not delegable",
         ChildDepth = "a child whose max_depth is not smaller",
         ChildGranter = "a child with another granter",
@@ -146,6 +142,16 @@ closed! {
         ChildShape = "a child that lacks a member, or has one of another form",
         ChildParent = "a child whose parent is not the grant above",
         ChildIssued = "a child that was issued later than now",
+    }
+}
+
+closed! {
+    /// What a grant may be (protocol sections 5 and 5.2).
+    Permitted {
+        Issued = "a grant within every limit",
+        MaxItemsAt = "max_items: the manifest's most",
+        DurationAt = "expires_at: the manifest's longest",
+        ChildWithin = "a child within its parent",
     }
 }
 

@@ -1,6 +1,6 @@
 //! Asking as a grantee: grants, tokens, queries, exports, envelopes.
 
-use super::{Context, PURPOSE, Reading, expect, owned, post};
+use super::{Context, PURPOSE, Reading, expect, needed, owned, post};
 use crate::probe::Failed;
 use crate::probe::declared::Place;
 use crate::probe::drafted::departures_of_grant;
@@ -79,7 +79,7 @@ impl Context<'_> {
             Err(refused) => return Ok(Err(refused)),
         };
         let departs = departures_of_grant(&draft, &grant);
-        expect(departs.is_empty(), || format!("a grant is not as it was drafted: {}", departs.join("; ")))?;
+        needed(departs.is_empty(), || format!("a grant is not as it was drafted: {}", departs.join("; ")))?;
         Ok(Ok(grant))
     }
 
@@ -459,9 +459,9 @@ impl Context<'_> {
 /// What an exchange that must be answered gives.
 fn session_of(grantee: Signer, grant: Value, what: &str, reply: &Reply) -> Result<Session, Failed> {
     let answer = reply.json();
-    expect(reply.status == 200, || format!("{what} not exchanged: {} {}", reply.status, answer["message"]))?;
+    needed(reply.status == 200, || format!("{what} not exchanged: {} {}", reply.status, answer["message"]))?;
     let token = answer["memory_grant_jwt"].as_str().unwrap_or_default().to_owned();
-    expect(!token.is_empty(), || "the answer has no memory_grant_jwt".to_owned())?;
+    needed(!token.is_empty(), || "the answer has no memory_grant_jwt".to_owned())?;
     Ok(Session { grantee, grant, token, bearer: answer["token_type"] == "Bearer" })
 }
 

@@ -211,7 +211,7 @@ async fn lockdown(context: &Context<'_>) -> Result<(), Failed> {
     context.capture(&[note("it is there", &[&label])]).await?;
     let session = context.granted(&label, 2).await?;
     context.answer(&session, &json!({"query": ""})).await?;
-    context.covered(json!({"do": "lockdown"})).await?;
+    context.owner(json!({"do": "lockdown"})).await?;
     let locked = shut(context, &session).await;
     // Whatever was seen, others are to be answered again.
     let lifted = context.owner(json!({"do": "unlock"})).await;

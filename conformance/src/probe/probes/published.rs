@@ -1,6 +1,6 @@
 //! What a gateway publishes, and how it answers those who are nobody.
 
-use super::super::context::{Context, expect, post};
+use super::super::context::{Context, Session, expect, post};
 use super::super::declared::Place;
 use super::super::wire::{Forbidden, Reply, Request};
 use super::super::{Failed, Probe, Severity};
@@ -206,6 +206,19 @@ async fn did_document(context: &Context<'_>) -> Result<(), Failed> {
     expect(agreement, || "did.json has no key agreement key".to_owned())
 }
 
+/// A grantee who may do what nobody else may: who refuses everybody has refused nothing. `None` without the owner's side, which gives grants; what is
+/// for anybody is answered there all the same.
+async fn grantee_for(context: &Context<'_>, operation: &str) -> Result<Option<Session>, Failed> {
+    if !context.has_setup() {
+        return context.get("/.well-known/oap-memory.json").await.map(|_| None);
+    }
+    let grantee = context.stranger();
+    let mut draft = context.draft(&grantee, &context.word(), 2);
+    draft["operations"] = json!([operation]);
+    context.session(grantee, draft).await.map(Some)
+}
+
+/// Nobody asks without a token that holds; whoever has one does.
 async fn anonymous_query(context: &Context<'_>) -> Result<(), Failed> {
     let reply = context.post(context.at(Place::Query), &[], &json!({"query": ""})).await?;
     expect(reply.status == 401, || {
@@ -221,14 +234,26 @@ async fn anonymous_query(context: &Context<'_>) -> Result<(), Failed> {
             format!("a malformed query without a token that holds: status {status} instead of 401")
         })?;
     }
+    // The same of who has a grant.
+    if let Some(session) = grantee_for(context, "query").await? {
+        context.answer(&session, &json!({"query": ""})).await?;
+    }
     Ok(())
 }
 
+/// The same of an export.
 async fn anonymous_export(context: &Context<'_>) -> Result<(), Failed> {
     let reply = context.post(context.at(Place::Export), &[], &json!({})).await?;
     expect(reply.status == 401, || {
         format!("an export without a token: status {} instead of 401", reply.status)
-    })
+    })?;
+    if let Some(session) = grantee_for(context, "export").await? {
+        let status = context.export_beside(&session, Some("{}")).await?.status;
+        expect(status == 200, || {
+            format!("an export under a grant for exports: status {status} instead of 200")
+        })?;
+    }
+    Ok(())
 }
 
 fn is_error(reply: &Reply) -> Result<(), Failed> {
@@ -240,6 +265,8 @@ fn is_error(reply: &Reply) -> Result<(), Failed> {
 }
 
 async fn errors(context: &Context<'_>) -> Result<(), Failed> {
+    // Not everything is one.
+    context.get("/.well-known/oap-memory.json").await?;
     let path = format!("/oap/memory/{}", context.word());
     let reply = context.send(Request { method: "GET", path, ..Request::default() }).await?;
     expect(reply.status == 404, || format!("a path that is none: status {}", reply.status))?;
@@ -347,11 +374,22 @@ async fn hostile_bodies(context: &Context<'_>) -> Result<(), Failed> {
             Err(other) => return Err(other),
         }
     }
-    Ok(())
+    // What is none of that is taken there.
+    grantee_for(context, "query").await.map(drop)
 }
 
 /// Anybody sees receipts of anonymous calls and nothing of what was captured or granted.
 async fn anonymous_audit(context: &Context<'_>) -> Result<(), Failed> {
+    // There is one that is not for anybody.
+    if let Some(session) = grantee_for(context, "query").await? {
+        let answer = context.answer(&session, &json!({"query": ""})).await?;
+        let id = &answer["receipt"]["receipt_id"];
+        let own = context.get_as(&session, "/oap/audit").await?.json();
+        let mut own = own["receipts"].as_array().into_iter().flatten();
+        expect(own.any(|receipt| receipt["receipt_id"] == *id), || {
+            "the log of a grantee does not have the receipt of its answer".to_owned()
+        })?;
+    }
     let listing = context.get("/oap/audit").await?;
     let receipts = listing["receipts"]
         .as_array()

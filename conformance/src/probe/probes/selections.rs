@@ -79,10 +79,8 @@ async fn by_selection(context: &Context<'_>) -> Result<(), Failed> {
                 }
             }
         } else {
-            let done = match context.try_owner(command.clone()).await? {
+            let done = match context.try_owner(command).await? {
                 Ok(done) => done,
-                // An owner's side need not have the command.
-                Err(_) if number == 0 => context.covered(command).await?,
                 Err(Refused(why)) => {
                     return Err(Failed::Wrong(format!(
                         "a deletion by {selection} selects {must:?}, and is refused: {why}"

@@ -1,6 +1,6 @@
 //! Violations of the conditions on countersignatures and on a grantee's questions of the log.
 
-use super::cases::OneOrMore;
+use super::cases::{Cases, OneOrMore};
 use super::jws::changed;
 use super::rules::{AckRule, LogRule};
 use oap_identity::Signer;
@@ -56,29 +56,28 @@ pub(super) fn of_ack(rule: AckRule) -> OneOrMore<Signed> {
     }
 }
 
-/// What becomes of a question.
+/// What becomes of a question that is not right.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Must {
-    Answer,
     Refuse,
     /// Refuse, or answer with no receipt but the grantee's own.
     TellNothingMore,
 }
 
-/// The questions of a condition.
-pub(super) fn of_log(rule: LogRule) -> OneOrMore<(&'static str, Must)> {
-    use Must::{Answer, Refuse, TellNothingMore};
+/// The questions of a condition, each with what it must come to where it is not right.
+pub(super) fn of_log(rule: LogRule) -> Cases<Must> {
+    use Must::{Refuse, TellNothingMore};
     match rule {
-        LogRule::Limit => OneOrMore::one(("limit=1", Answer))
-            .and(("limit=1000", Answer))
-            .and(("limit=0", Refuse))
-            .and(("limit=1001", Refuse))
-            .and(("limit=x", Refuse)),
+        LogRule::Limit => Cases::breaking("limit=0", Refuse)
+            .right("limit=1", Refuse)
+            .right("limit=1000", Refuse)
+            .broken("limit=1001", Refuse)
+            .broken("limit=x", Refuse),
         LogRule::Since => {
-            OneOrMore::one(("since=2026-01-01T00:00:00Z", Answer)).and(("since=yesterday", Refuse))
+            Cases::breaking("since=yesterday", Refuse).right("since=2026-01-01T00:00:00Z", Refuse)
         }
-        LogRule::Owners => OneOrMore::one(("chain=personal", TellNothingMore))
-            .and(("chain=personal&from=0", TellNothingMore))
-            .and(("grantee=did:web:somebody.example", TellNothingMore)),
+        LogRule::Owners => Cases::breaking("chain=personal", TellNothingMore)
+            .broken("chain=personal&from=0", TellNothingMore)
+            .broken("grantee=did:web:somebody.example", TellNothingMore),
     }
 }

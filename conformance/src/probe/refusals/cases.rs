@@ -42,32 +42,31 @@ pub(super) struct Case<C> {
     pub(super) change: C,
 }
 
-/// The cases of a condition. The first one says what it is about: most are broken, some say what is permitted.
-pub(super) type Cases<C> = OneOrMore<Case<C>>;
+/// The cases of a condition: one at least breaks it, for nothing else makes them.
+pub(super) struct Cases<C>(OneOrMore<Case<C>>);
 
 impl<C> Cases<C> {
     /// What breaks the condition.
     pub(super) const fn breaking(what: &'static str, change: C) -> Self {
-        Self::one(Case { what, holds: false, change })
-    }
-
-    /// What a condition permits that says nothing else.
-    pub(super) const fn keeping(what: &'static str, change: C) -> Self {
-        Self::one(Case { what, holds: true, change })
+        Self(OneOrMore::one(Case { what, holds: false, change }))
     }
 
     /// Another one that breaks it.
     pub(super) fn broken(self, what: &'static str, change: C) -> Self {
-        self.and(Case { what, holds: false, change })
+        Self(self.0.and(Case { what, holds: false, change }))
     }
 
     /// What is right at its boundary.
     pub(super) fn right(self, what: &'static str, change: C) -> Self {
-        self.and(Case { what, holds: true, change })
+        Self(self.0.and(Case { what, holds: true, change }))
     }
+}
 
-    /// Whether what decides of the condition is let in: a condition counts where such a case was judged.
-    pub(super) const fn decides(&self) -> bool {
-        self.first.holds
+impl<C> IntoIterator for Cases<C> {
+    type Item = Case<C>;
+    type IntoIter = <OneOrMore<Case<C>> as IntoIterator>::IntoIter;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.into_iter()
     }
 }

@@ -97,11 +97,10 @@ pub(super) async fn children_by(context: &Context<'_>, way: Way) -> Result<(), F
                     Granting::PurposeCodes => (&for_anything, &free),
                     _ => (&delegable, &above),
                 };
-                let decides = cases.decides();
                 for case in cases {
                     let holds = case.holds;
                     brought(context, way, &model, above, granting, case).await?;
-                    if holds == decides {
+                    if !holds {
                         note();
                     }
                 }

@@ -199,7 +199,6 @@ pub(in super::super) async fn envelopes(context: &Context<'_>) -> Result<(), Fai
         let ahead = Ahead::told(context, &session).await?;
         for rule in rules {
             let cases = cases(rule, action);
-            let decides = cases.decides();
             let control = Case { what: "nothing wrong", holds: true, change: (|_, _| {}) as Change };
             for Case { what, holds, change } in std::iter::once(control).chain(cases) {
                 // Where it is waited for it is made anew: its times are those of the request.
@@ -226,7 +225,7 @@ pub(in super::super) async fn envelopes(context: &Context<'_>) -> Result<(), Fai
                 })?;
                 answers(context, &document, &envelope, &reply)
                     .map_err(|why| Failed::Wrong(format!("{action}, envelope: {rule}: {what}: {why}")))?;
-                if holds == decides {
+                if !holds {
                     context.note_at(&Condition::Envelope(rule), action);
                 }
             }

@@ -29,11 +29,6 @@ fn broken(what: &'static str, change: Change) -> Cases<Change> {
     Cases::breaking(what, change)
 }
 
-/// What is permitted at a limit, for a condition that says nothing else.
-fn right(what: &'static str, change: Change) -> Cases<Change> {
-    Cases::keeping(what, change)
-}
-
 fn without(value: &mut Value, member: &str) {
     value.as_object_mut().map(|members| members.remove(member));
 }
@@ -70,23 +65,22 @@ impl Violation {
 /// The violations of a condition.
 pub(super) fn violations(granting: Granting) -> Violation {
     match granting {
-        Granting::Issued => Violation::AtIssue(right("within every limit", |_, _| {})),
         Granting::MaxItemsZero => Violation::Both(
             broken("0", |d, _| d["max_items"] = json!(0)).right("1", |d, _| d["max_items"] = json!(1)),
             broken("0", |c, _| c["max_items"] = json!(0)),
         ),
-        Granting::MaxItemsAt => {
-            Violation::AtIssue(right("the most", |d, l| d["max_items"] = json!(l.max_items)))
-        }
-        Granting::MaxItemsAbove => {
-            Violation::AtIssue(broken("one more", |d, l| d["max_items"] = json!(l.max_items + 1)))
-        }
-        Granting::DurationAt => Violation::AtIssue(right("the longest", |d, l| lives(d, l, l.end()))),
-        Granting::DurationAbove => Violation::AtIssue(broken("a millisecond more", |d, l| {
-            lives(d, l, l.end().plus(Duration::from_millis(1)))
-        })),
+        Granting::MaxItemsAbove => Violation::AtIssue(
+            broken("one more", |d, l| d["max_items"] = json!(l.max_items + 1))
+                .right("the most", |d, l| d["max_items"] = json!(l.max_items)),
+        ),
+        Granting::DurationAbove => Violation::AtIssue(
+            broken("a millisecond more", |d, l| lives(d, l, l.end().plus(Duration::from_millis(1))))
+                .broken("a little more, from now on", |d, l| d["expires_at"] = json!(l.end()))
+                .right("the longest", |d, l| lives(d, l, l.end())),
+        ),
         Granting::Ended => Violation::Both(
             broken("when it begins", |d, l| lives(d, l, l.begins))
+                .broken("long ago", |d, _| d["expires_at"] = json!(EARLIER))
                 .right("a second later", |d, l| lives(d, l, l.begins.plus(Duration::from_secs(1)))),
             broken("when it begins", |c, _| c["not_before"] = c["expires_at"].clone()),
         ),
@@ -104,7 +98,7 @@ pub(super) fn violations(granting: Granting) -> Violation {
             broken("false", |c, _| c["revocable"] = json!(false)),
         ),
         Granting::NoOperations => Violation::Both(
-            broken("none", |d, _| d["operations"] = json!([])),
+            broken("none", |d, _| d["operations"] = json!([])).right("the usual ones", |_, _| {}),
             broken("none", |c, _| c["operations"] = json!([])),
         ),
         Granting::PurposeEmpty => Violation::Both(
@@ -192,7 +186,6 @@ pub(super) fn violations(granting: Granting) -> Violation {
             broken("a colour", |d, _| d["filter"]["colour"] = json!(["red"])),
             broken("a colour", |c, _| c["filter"]["colour"] = json!(["red"])),
         ),
-        Granting::ChildWithin => Violation::OfChild(right("the same", |_, _| {})),
         // The parent is another one, which the caller has issued.
         Granting::ChildNotDelegable => {
             Violation::OfChild(broken("of a grant that is not delegable", |_, _| {}))
@@ -214,6 +207,7 @@ pub(super) fn violations(granting: Granting) -> Violation {
         }
         Granting::ChildMaxItems => Violation::OfChild(
             broken("one more", |c, _| c["max_items"] = json!(c["max_items"].as_u64().unwrap_or(0) + 1))
+                .right("as many", |_, _| {})
                 .right("one", |c, _| c["max_items"] = json!(1)),
         ),
         Granting::ChildBegins => {

@@ -37,6 +37,7 @@ pub(super) use in_force::{ending, under_grants};
 pub(super) use jws::read;
 pub(super) use made::{acknowledgements, drafts, log, of_documents, of_grant_actions};
 pub(super) use owners::{deletion, receipts};
+pub(in crate::probe) use parts::{of_granting, of_refusal};
 pub use rules::Condition;
 pub(super) use rules::Door;
 pub(super) use scene::bearer;

@@ -26,12 +26,11 @@ impl Condition {
     }
 }
 
-const fn of_granting(rule: G) -> &'static str {
+pub(in crate::probe) const fn of_granting(rule: G) -> &'static str {
     match rule {
-        G::MaxItemsAt | G::MaxItemsAbove | G::DurationAt | G::DurationAbove => "ME-10",
+        G::MaxItemsAbove | G::DurationAbove => "ME-10",
         G::Depth | G::ChildDepth => "DE-03",
-        G::Issued
-        | G::MaxItemsZero
+        G::MaxItemsZero
         | G::Ended
         | G::UnknownProfile
         | G::ProfileLevel
@@ -51,7 +50,7 @@ const fn of_granting(rule: G) -> &'static str {
     }
 }
 
-const fn of_refusal(refusal: R) -> &'static str {
+pub(in crate::probe) const fn of_refusal(refusal: R) -> &'static str {
     match refusal {
         R::Revoked | R::AboveRevoked => "SP-04",
         R::UnknownGrant

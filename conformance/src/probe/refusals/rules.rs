@@ -2,6 +2,7 @@
 //! without an arm for a new one does not compile, and an arm has one thing at least that is brought, or names what is done instead
 //! ([`super::cases`]).
 
+use super::{asked, children, credentials, envelopes, made, owners};
 use crate::model::rule::{Granting, Refusal, closed};
 use std::fmt;
 
@@ -190,80 +191,66 @@ closed! {
     }
 }
 
-/// A condition.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Condition {
-    /// On a token.
-    Token(TokenRule),
-    /// On a token that is bound to no key.
-    Bearer(TokenRule),
-    /// What is particular of such a token.
-    OfBearer(BearerRule),
-    /// On a DPoP proof.
-    Proof(ProofRule),
-    /// On an envelope.
-    Envelope(EnvelopeRule),
-    /// On a grantee's proof.
-    GrantProof(GrantProofRule),
-    /// On a grant that is exchanged.
-    Document(DocumentRule),
-    /// On a grant that is issued, or that is made from another.
-    Granting(Granting),
-    /// On a grant that is made from another, its members aside.
-    Child(ChildRule),
-    /// On a query, its cursor, an export.
-    Refusal(Refusal),
-    /// On a countersignature.
-    Ack(AckRule),
-    /// On a question of the log.
-    Log(LogRule),
-    /// On who deletes.
-    Owner(OwnerRule),
-    /// On a receipt that is to be this gateway's.
-    Verify(VerifyRule),
-}
+/// An enum of closed lists: every list that it has is among all conditions, has a text, and something that brings what breaks them.
+macro_rules! conditions {
+    ($(#[doc = $doc:literal] $variant:ident($of:ty) = $text:literal by $brings:path),+ $(,)?) => {
+        $(const _: () = { let _brings = $brings; };)+
 
-impl Condition {
-    /// Every one.
-    #[must_use]
-    pub fn all() -> Vec<Self> {
-        let mut all: Vec<Self> = TokenRule::ALL.iter().copied().map(Self::Token).collect();
-        all.extend(TokenRule::ALL.iter().copied().map(Self::Bearer));
-        all.extend(BearerRule::ALL.iter().copied().map(Self::OfBearer));
-        all.extend(ProofRule::ALL.iter().copied().map(Self::Proof));
-        all.extend(EnvelopeRule::ALL.iter().copied().map(Self::Envelope));
-        all.extend(GrantProofRule::ALL.iter().copied().map(Self::GrantProof));
-        all.extend(DocumentRule::ALL.iter().copied().map(Self::Document));
-        all.extend(Granting::ALL.iter().copied().map(Self::Granting));
-        all.extend(ChildRule::ALL.iter().copied().map(Self::Child));
-        // Nobody gets a token for a grant that is not known or has not begun: nothing can be asked under one.
-        let asked = |refusal: &Refusal| !matches!(refusal, Refusal::UnknownGrant | Refusal::Draft);
-        all.extend(Refusal::ALL.iter().copied().filter(asked).map(Self::Refusal));
-        all.extend(AckRule::ALL.iter().copied().map(Self::Ack));
-        all.extend(LogRule::ALL.iter().copied().map(Self::Log));
-        all.extend(OwnerRule::ALL.iter().copied().map(Self::Owner));
-        all.extend(VerifyRule::ALL.iter().copied().map(Self::Verify));
-        all
-    }
-}
-
-impl fmt::Display for Condition {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Token(rule) => write!(f, "token: {rule}"),
-            Self::Bearer(rule) => write!(f, "bearer token: {rule}"),
-            Self::OfBearer(rule) => write!(f, "bearer token: {rule}"),
-            Self::Proof(rule) => write!(f, "proof: {rule}"),
-            Self::Envelope(rule) => write!(f, "envelope: {rule}"),
-            Self::GrantProof(rule) => write!(f, "grantee's proof: {rule}"),
-            Self::Document(rule) => write!(f, "grant: {rule}"),
-            Self::Granting(rule) => write!(f, "granting: {rule}"),
-            Self::Child(rule) => write!(f, "granting: {rule}"),
-            Self::Refusal(rule) => write!(f, "query: {rule}"),
-            Self::Ack(rule) => write!(f, "countersignature: {rule}"),
-            Self::Log(rule) => write!(f, "log: {rule}"),
-            Self::Owner(rule) => write!(f, "deletion: {rule}"),
-            Self::Verify(rule) => write!(f, "receipt: {rule}"),
+        /// A condition.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+        pub enum Condition {
+            $(#[doc = $doc] $variant($of)),+
         }
-    }
+
+        impl Condition {
+            /// Every one.
+            #[must_use]
+            pub fn all() -> Vec<Self> {
+                let mut all = Vec::new();
+                $(all.extend(<$of>::ALL.iter().copied().map(Self::$variant));)+
+                // Nobody gets a token for a grant that is not known or has not begun: nothing can be asked under one.
+                all.retain(|one| !matches!(one, Self::Refusal(Refusal::UnknownGrant | Refusal::Draft)));
+                all
+            }
+        }
+
+        impl fmt::Display for Condition {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                match self {
+                    $(Self::$variant(rule) => write!(f, "{}: {rule}", $text)),+
+                }
+            }
+        }
+    };
+}
+
+conditions! {
+    /// On a token.
+    Token(TokenRule) = "token" by credentials::tokens,
+    /// On a token that is bound to no key.
+    Bearer(TokenRule) = "bearer token" by credentials::bearer_tokens,
+    /// What is particular of such a token.
+    OfBearer(BearerRule) = "bearer token" by credentials::bearer_tokens,
+    /// On a DPoP proof.
+    Proof(ProofRule) = "proof" by credentials::proofs_of_possession,
+    /// On an envelope.
+    Envelope(EnvelopeRule) = "envelope" by envelopes,
+    /// On a grantee's proof.
+    GrantProof(GrantProofRule) = "grantee's proof" by credentials::grant_proofs,
+    /// On a grant that is exchanged.
+    Document(DocumentRule) = "grant" by made::of_documents,
+    /// On a grant that is issued, or that is made from another.
+    Granting(Granting) = "granting" by made::drafts,
+    /// On a grant that is made from another, its members aside.
+    Child(ChildRule) = "granting" by children,
+    /// On a query, its cursor, an export.
+    Refusal(Refusal) = "query" by asked::of_queries,
+    /// On a countersignature.
+    Ack(AckRule) = "countersignature" by made::acknowledgements,
+    /// On a question of the log.
+    Log(LogRule) = "log" by made::log,
+    /// On who deletes.
+    Owner(OwnerRule) = "deletion" by owners::deletion,
+    /// On a receipt that is to be this gateway's.
+    Verify(VerifyRule) = "receipt" by owners::receipts,
 }

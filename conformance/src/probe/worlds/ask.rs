@@ -1,8 +1,8 @@
 //! Every query of every grantee, with what must come back.
 
-use super::super::Failed;
 use super::super::context::mcp;
 use super::super::wire::Reply;
+use super::super::{Failed, judged};
 use super::Finding;
 use super::fill::{Lived, Through};
 use crate::model::rule::Refusal;
@@ -100,6 +100,7 @@ async fn once(
     let ahead = at.millis() - before.millis();
     lived.ahead = if ahead.abs() < APART { 0 } else { ahead };
     let mut expected = lived.model.query(live.id(), query, at, &lived.disclosed);
+    judged::note();
     let mut differences = expected.differences(reply.status, &answer);
     // A cursor is judged after the budgets.
     let is_open = matches!(

@@ -1,7 +1,7 @@
 //! What a world is asked beside queries: exports, the log, the passing of time, strangers.
 
-use super::super::Failed;
 use super::super::wire::Request;
+use super::super::{Failed, judged};
 use super::Finding;
 use super::ask::{ask, is_spent, leaks, leaks_beyond};
 use super::fill::Lived;
@@ -61,6 +61,7 @@ pub(in super::super) async fn vectors(
     for (item, expected) in lived.model.vectors(&id, items, at, &lived.disclosed) {
         let Some(live) = lived.grants.get(&grant) else { return Ok(()) };
         let reply = lived.context.get_as(&live.session, &format!("/oap/memory/vec/{item}")).await?;
+        judged::note();
         let mut differences = expected.differences(reply.status, &reply.bytes);
         // On a clock that goes on the item, or the grant, may have ended while it was asked.
         if !differences.is_empty() {
@@ -189,7 +190,8 @@ pub(in super::super) async fn owner_reads(
 
 /// A question of the owner's; the receipts that came.
 async fn owners(lived: &Lived<'_>, asked: &Value, findings: &mut Vec<Finding>) -> Result<Vec<Value>, Failed> {
-    let log = lived.context.covered(json!({"do": "audit", "asked": asked})).await?;
+    let log = lived.context.owner(json!({"do": "audit", "asked": asked})).await?;
+    judged::note();
     let mut differences = lived.model.audit_where(Reader::Owner, asked, &lived.disclosed).differences(&log);
     let receipts = log["receipts"].as_array().cloned().unwrap_or_default();
     if receipts.is_empty() {
@@ -233,6 +235,7 @@ pub(in super::super) async fn export(
     let expected = lived.model.export(live.id(), at, &lived.disclosed);
     let lines = reply.bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
     let lines: Vec<Value> = lines.map(|line| strict::parse(line).unwrap_or(Value::Null)).collect();
+    judged::note();
     let mut differences = expected.differences(reply.status, &lines);
     let mut expected = expected;
     let is_open = matches!(expected, ExpectedExport::Bundle(_)) && is_spent(reply.status, &reply.json());

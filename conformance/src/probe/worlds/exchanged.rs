@@ -1,7 +1,7 @@
 //! What grants are exchanged for, and what is told of their state, beside what the model says.
 
-use super::super::Failed;
 use super::super::wire::Reply;
+use super::super::{Failed, judged};
 use super::Finding;
 use super::ask::{leaks, leaks_beyond};
 use super::fill::Lived;
@@ -15,6 +15,7 @@ pub(super) fn exchanged(lived: &mut Lived<'_>, grant: usize, reply: &Reply, find
     let Some(expected) = lived.model.exchange(live.id(), &thumbprint, lived.now()) else { return };
     let answer = reply.json();
     let token = answer["memory_grant_jwt"].as_str().unwrap_or_default();
+    judged::note();
     let mut differences = expected.differences(&answer, &read(token, 0), &read(token, 1));
     // The token names the grant's scope.
     leaks_beyond(lived, reply, &live.known, &mut differences);
@@ -44,6 +45,7 @@ pub(super) async fn state(
     let by = if by_another { &stranger } else { &live.session.grantee };
     let reply = lived.context.state_of(by, &live.session.grant).await?;
     let expected = lived.model.state(live.id(), !by_another, lived.now());
+    judged::note();
     let mut differences = expected.differences(reply.status, &reply.json());
     leaks(lived, grant, &reply, None, &mut differences);
     findings.extend(differences.into_iter().map(|difference| Finding {

@@ -2,7 +2,7 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use oap_identity::json as strict;
+use oap_identity::{Timestamp, json as strict};
 use serde_json::{Value, json};
 
 /// Names, and what stands for them.
@@ -21,7 +21,7 @@ impl Names {
 }
 
 /// Members whose values are fresh, or are salted or signed over what is.
-const FRESH: [&str; 18] = [
+const FRESH: [&str; 20] = [
     "response_id",
     "request_id",
     "receipt_id",
@@ -40,36 +40,73 @@ const FRESH: [&str; 18] = [
     "hash",
     "at",
     "grant_hash",
+    "subscription",
+    "begun_at",
 ];
 
 /// Further ones, of bundles.
 const OF_BUNDLES: [&str; 4] = ["bundle_id", "created_at", "finished_at", "grant_id"];
 
 /// Claims of a JWT that are fresh in each.
-const OF_TOKENS: [&str; 4] = ["iat", "nbf", "exp", "jti"];
+const OF_TOKENS: [&str; 2] = ["iat", "jti"];
+/// Times of a JWT of which is compared how long after `iat` they are.
+const AFTER_ISSUE: [&str; 2] = ["nbf", "exp"];
 
-/// A JSON text without what is fresh: blanked to its length. Of a JWT what is signed; of what is neither its length.
+/// Members that hold an item's own words: nothing of them is fresh, whatever it is called.
+const OF_ITEMS: [&str; 3] = ["content", "extensions", "labels"];
+
+/// A JSON text without what is fresh: blanked to its length. Of a JWT what is signed; what is neither as it is.
 pub(super) fn blank(bytes: &[u8], names: &Names) -> Value {
+    // Of an event its kind and its number are the same; its data is a push.
+    if let Some(push) = bytes.strip_prefix(b"data:") {
+        return blank(push.trim_ascii(), names);
+    }
+    if bytes.starts_with(b"event:") || bytes.starts_with(b"id:") {
+        return json!(String::from_utf8_lossy(bytes));
+    }
     if let Some(jwt) = str::from_utf8(bytes).ok().and_then(|text| token(text.trim(), names)) {
         return jwt;
     }
-    let Ok(mut value) = strict::parse(bytes) else { return json!(bytes.len()) };
+    let Ok(mut value) = strict::parse(bytes) else {
+        return json!(names.replaced(&String::from_utf8_lossy(bytes)));
+    };
     mask(&mut value, names);
     sort(&mut value);
-    // The same answer in an envelope, and of a tool.
-    for place in ["/output", "/result/structuredContent"] {
+    // The same answer in an envelope, of a tool, and in a push.
+    for place in ["/output", "/result/structuredContent", "/answer"] {
         if let Some(answer) = value.pointer_mut(place) {
             sort(answer);
         }
     }
+    for place in ["/changes/came", "/changes/changed", "/changes/left"] {
+        if let Some(ids) = value.pointer_mut(place).and_then(Value::as_array_mut) {
+            sort_texts(ids);
+        }
+    }
     for told in value.pointer_mut("/result/content").and_then(Value::as_array_mut).into_iter().flatten() {
-        // Items stand on lines of their own, in the same order; what is said around them may name a time or a receipt.
+        // Items that rank alike stand in any order.
         let lines = told["text"].as_str().unwrap_or_default().lines();
-        let mut lines: Vec<&str> = lines.filter(|line| line.contains("<memory-item")).collect();
+        let mut lines: Vec<String> = lines.map(|line| without_fresh(&names.replaced(line))).collect();
         lines.sort_unstable();
         *told = json!({"type": told["type"], "lines": lines});
     }
     value
+}
+
+/// A line of text without what may be a time or the name of a receipt.
+fn without_fresh(line: &str) -> String {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || "-_.:+".contains(c);
+    let words = line.split_inclusive(|c| !is_part(c)).map(|word| {
+        let bare = word.trim_end_matches(|c| !is_part(c)).trim_end_matches('.');
+        let is_fresh = bare.parse::<Timestamp>().is_ok() || bare.starts_with("urn:oap:receipt:");
+        if is_fresh { word.replace(bare, &"x".repeat(bare.len())) } else { word.to_owned() }
+    });
+    words.collect()
+}
+
+/// How many seconds, to the next ten: clocks are read more than once.
+fn tens(seconds: i64) -> i64 {
+    seconds.saturating_add(5) / 10
 }
 
 /// The header and the claims of a JWT, where it is one.
@@ -83,6 +120,13 @@ fn token(jwt: &str, names: &Names) -> Option<Value> {
         Some(read).filter(Value::is_object)
     };
     let (mut header, mut payload) = (read(header)?, read(payload)?);
+    if let Some(issued) = payload["iat"].as_i64() {
+        for name in AFTER_ISSUE {
+            if let Some(claim) = payload.get_mut(name) {
+                *claim = claim.as_i64().map_or(Value::Null, |at| json!(tens(at.saturating_sub(issued))));
+            }
+        }
+    }
     for name in OF_TOKENS {
         if let Some(claim) = payload.get_mut(name) {
             *claim = json!("fresh");
@@ -96,9 +140,8 @@ fn token(jwt: &str, names: &Names) -> Option<Value> {
 fn mask(value: &mut Value, names: &Names) {
     match value {
         Value::Object(members) => {
-            // A second may go by between the two.
-            if members.contains_key("memory_grant_jwt") {
-                members.remove("expires_in");
+            if let Some(life) = members.get_mut("expires_in") {
+                *life = life.as_i64().map_or(Value::Null, |seconds| json!(tens(seconds)));
             }
             for (name, member) in members.iter_mut() {
                 let fresh = FRESH.contains(&name.as_str()) || OF_BUNDLES.contains(&name.as_str());
@@ -108,6 +151,12 @@ fn mask(value: &mut Value, names: &Names) {
                         *member = token(text, names).unwrap_or_else(|| json!(text.len()));
                     }
                     Value::String(text) if fresh => *text = "x".repeat(text.len()),
+                    _ if OF_ITEMS.contains(&name.as_str()) => renamed(member, names),
+                    // A place in the status list is random.
+                    Value::Object(place) if name == "status_list" && place.contains_key("idx") => {
+                        place.insert("idx".to_owned(), json!("place"));
+                        mask(member, names);
+                    }
                     Value::Array(tags) if name == "provenance_tags_out" => {
                         for tag in tags.iter_mut() {
                             let id = tag.as_str().and_then(|tag| tag.split('@').next()).unwrap_or_default();
@@ -124,32 +173,56 @@ fn mask(value: &mut Value, names: &Names) {
     }
 }
 
-/// An SD-JWT as structure: digests, salts and signature blanked.
+/// What an item says, with what stands for the names in it.
+fn renamed(value: &mut Value, names: &Names) {
+    match value {
+        Value::Object(members) => members.values_mut().for_each(|member| renamed(member, names)),
+        Value::Array(values) => values.iter_mut().for_each(|value| renamed(value, names)),
+        Value::String(text) => *text = names.replaced(text),
+        _ => {}
+    }
+}
+
+/// An SD-JWT as structure: digests, salts and signature blanked. What is none is as it is.
 fn opened(sd_jwt: &str, names: &Names) -> Value {
-    let decode = |text: &str| -> Value {
-        let bytes = URL_SAFE_NO_PAD.decode(text).unwrap_or_default();
-        serde_json::from_slice(&bytes).unwrap_or_default()
-    };
+    let decode =
+        |text: &str| -> Option<Value> { serde_json::from_slice(&URL_SAFE_NO_PAD.decode(text).ok()?).ok() };
     let mut parts = sd_jwt.split('~');
-    let jwt = parts.next().unwrap_or_default();
-    let mut payload = decode(jwt.split('.').nth(1).unwrap_or_default());
+    let mut jwt = parts.next().unwrap_or_default().split('.').map(decode);
+    let (Some(Some(mut header)), Some(Some(Value::Object(payload)))) = (jwt.next(), jwt.next()) else {
+        return json!(names.replaced(sd_jwt));
+    };
+    mask(&mut header, names);
+    let mut payload = Value::Object(payload);
     digests(&mut payload);
-    payload["iat"] = Value::Null;
+    if let Some(issued) = payload.get_mut("iat") {
+        *issued = Value::Null;
+    }
     mask(&mut payload, names);
-    let disclosures: Vec<Value> = parts
-        .filter(|part| !part.is_empty())
-        .map(|part| {
-            let mut disclosure = decode(part);
-            disclosure[0] = json!("salt");
-            digests(&mut disclosure);
-            if disclosure[1] == "source_receipt" {
-                disclosure[2] = Value::Null;
-            }
-            mask(&mut disclosure, names);
-            disclosure
-        })
-        .collect();
-    json!({"payload": payload, "disclosures": disclosures})
+    let disclosures: Vec<Value> =
+        parts.filter(|part| !part.is_empty()).map(|part| disclosed(part, decode(part), names)).collect();
+    json!({"header": header, "payload": payload, "disclosures": disclosures})
+}
+
+/// A disclosure, `[salt, name, value]` or `[salt, value]`, without its salt and with what is fresh in it blanked.
+fn disclosed(text: &str, read: Option<Value>, names: &Names) -> Value {
+    let Some(Value::Array(mut parts)) = read else { return json!(names.replaced(text)) };
+    if let Some(salt) = parts.first_mut() {
+        *salt = json!("salt");
+    }
+    parts.iter_mut().for_each(digests);
+    if let [_, name, value] = parts.as_mut_slice() {
+        if name == "source_receipt" {
+            *value = Value::Null;
+        }
+        // As a member of its name.
+        let mut member = json!({});
+        member[name.as_str().unwrap_or_default()] = value.take();
+        mask(&mut member, names);
+        return json!(["salt", member]);
+    }
+    parts.iter_mut().for_each(|part| mask(part, names));
+    Value::Array(parts)
 }
 
 fn digests(value: &mut Value) {
@@ -186,8 +259,12 @@ fn sort(answer: &mut Value) {
 
 fn sort_tags(receipt: &mut Value) {
     if let Some(tags) = receipt.get_mut("provenance_tags_out").and_then(Value::as_array_mut) {
-        tags.sort_by(|a, b| a.as_str().cmp(&b.as_str()));
+        sort_texts(tags);
     }
+}
+
+fn sort_texts(texts: &mut [Value]) {
+    texts.sort_by(|a, b| a.as_str().cmp(&b.as_str()));
 }
 
 /// Where two values differ first, and how.
@@ -228,16 +305,50 @@ mod tests {
         let blanked = |text: String| blank(text.as_bytes(), &names);
         assert_eq!(blanked(list("AAAA", 1_777_636_800)), blanked(list("AAAA", 1_777_636_801)));
         assert_ne!(blanked(list("AAAA", 1_777_636_800)), blanked(list("AAAB", 1_777_636_800)));
+        let lives =
+            |seconds: u64| blanked(jwt(&json!({"iat": 1_777_636_800, "exp": 1_777_636_800 + seconds})));
+        assert_eq!(lives(600), lives(601));
+        assert_ne!(lives(600), lives(540));
         let exchanged = |scope: &str, life: u64| {
             let token = jwt(&json!({"jti": scope.len(), "oap_scope": scope}));
             json!({"memory_grant_jwt": token, "expires_in": life}).to_string()
         };
         assert_eq!(blanked(exchanged("one", 600)), blanked(exchanged("one", 599)));
+        assert_ne!(blanked(exchanged("one", 600)), blanked(exchanged("one", 500)));
         assert_ne!(blanked(exchanged("one", 600)), blanked(exchanged("two", 600)));
     }
 
     #[test]
-    fn of_the_text_of_a_tool_the_items_are_compared() {
+    fn of_an_event_what_is_fresh_is_blanked() {
+        let told = |of: &str, ids: [&str; 2]| {
+            let mut names = Names::default();
+            ids.iter().enumerate().for_each(|(number, id)| names.put(id, &format!("item {number}")));
+            let mut came = ids.to_vec();
+            came.sort_unstable();
+            let push = json!({
+                "subscription": of, "sequence": 1, "changes": {"came": came},
+                "answer": {"items": [{"item_id": ids[1]}, {"item_id": ids[0]}], "receipt": {"receipt_id": of}},
+            });
+            blank(format!("data: {push}").as_bytes(), &names)
+        };
+        assert_eq!(told("sub_1", ["a", "b"]), told("sub_2", ["d", "c"]));
+        let line = |line: &str| blank(line.as_bytes(), &Names::default());
+        assert_ne!(line("id: 1"), line("id: 2"));
+        assert_ne!(told("sub_1", ["a", "b"]), line("data: {}"));
+    }
+
+    #[test]
+    fn a_place_in_the_status_list_is_random() {
+        let place = |idx: u64, uri: &str| {
+            let reply = json!({"status": {"status_list": {"idx": idx, "uri": uri}}});
+            blank(reply.to_string().as_bytes(), &Names::default())
+        };
+        assert_eq!(place(7, "one"), place(131_071, "one"));
+        assert_ne!(place(7, "one"), place(7, "two"));
+    }
+
+    #[test]
+    fn the_text_of_a_tool_is_compared_but_for_what_is_fresh() {
         let names = Names::default();
         let told = |text: &str| {
             blank(
@@ -246,7 +357,63 @@ mod tests {
             )
         };
         let [one, two] = ["<memory-item id=\"1\">a</memory-item>", "<memory-item id=\"2\">b</memory-item>"];
-        assert_eq!(told(&format!("At noon:\n{one}\n{two}")), told(&format!("At one:\n{two}\n{one}")));
+        let [noon, later] = ["2026-05-01T12:00:00.000Z", "2026-05-01T12:00:00.001Z"];
+        assert_eq!(
+            told(&format!("2 found at {noon}\n{one}\n{two}")),
+            told(&format!("2 found at {later}\n{two}\n{one}"))
+        );
         assert_ne!(told(&format!("{one}\n{two}")), told(&format!("{one}\n{one}")));
+        assert_ne!(told(&format!("1 of 3\n{one}")), told(&format!("1 of 4\n{one}")));
+        assert_ne!(told("<memory-item>\ntea\n</memory-item>"), told("<memory-item>\nrum\n</memory-item>"));
+        let receipt = |last: char| told(&format!("Receipt urn:oap:receipt:01HX2QFXR0Q4S8T9V3W7X2Y0Z{last}."));
+        assert_eq!(receipt('1'), receipt('2'));
+        assert_ne!(told("call +49 170 1234567890123"), told("call +49 170 1234567890124"));
+    }
+
+    /// Whatever a gateway sends for an SD-JWT is compared, and none of it ends the run.
+    #[test]
+    fn what_is_no_sd_jwt_is_compared_as_it_is() {
+        let names = Names::default();
+        let part = |value: &Value| URL_SAFE_NO_PAD.encode(value.to_string());
+        let told = |sd_jwt: String| blank(json!({"sd_jwt": sd_jwt}).to_string().as_bytes(), &names);
+        let of = |header: Value, payload: Value, disclosure: Value| {
+            told(format!("{}.{}.c2ln~{}~", part(&header), part(&payload), part(&disclosure)))
+        };
+        let usual = || of(json!({"alg": "EdDSA"}), json!({"iat": 1}), json!(["salt", "kind", "fact"]));
+        assert_eq!(usual(), of(json!({"alg": "EdDSA"}), json!({"iat": 2}), json!(["other", "kind", "fact"])));
+        assert_ne!(
+            usual(),
+            of(json!({"alg": "EdDSA", "n": 7}), json!({"iat": 1}), json!(["salt", "kind", "fact"]))
+        );
+        assert_ne!(usual(), of(json!({"alg": "EdDSA"}), json!({"iat": 1}), json!(["salt", "kind", "note"])));
+        for odd in [
+            json!(null),
+            json!([]),
+            json!(["a"]),
+            json!(["a", "b"]),
+            json!([1, 2, 3, 4]),
+            json!("x"),
+            json!({}),
+        ] {
+            assert_ne!(usual(), of(json!({}), json!({}), odd.clone()));
+            assert_ne!(usual(), of(json!({}), odd.clone(), json!(["salt", "kind", "fact"])));
+            assert_ne!(usual(), of(odd, json!({}), json!(["salt", "kind", "fact"])));
+        }
+        for odd in ["", "a.b.c~x", "~", "....", "a", "a~b~c", "e30.W10.x~bnVsbA~"] {
+            assert_ne!(usual(), told(odd.to_owned()));
+        }
+    }
+
+    /// An item may have members of its own that are called as what is fresh.
+    #[test]
+    fn what_an_item_says_is_compared_whatever_it_is_called() {
+        let names = Names::default();
+        let item = |value: &str| {
+            let item = json!({"items": [{"content": {"structured": {"id": value, "at": "x"}}, "extensions": {"hash": "h"}}]});
+            blank(item.to_string().as_bytes(), &names)
+        };
+        assert_ne!(item("one"), item("two"));
+        let text = |text: &str| blank(text.as_bytes(), &names);
+        assert_ne!(text("no JSON: 37"), text("no JSON: 38"));
     }
 }

@@ -130,7 +130,7 @@ async fn step(
                 Some(named) => Some(actual(lived, named, GRANTEES)?),
                 None => None,
             };
-            context.covered(json!({"do": "sanctions", "list": list, "named": named})).await?;
+            context.owner(json!({"do": "sanctions", "list": list, "named": named})).await?;
             match &named {
                 Some(named) => lived.model.screened(list, named),
                 None => lived.model.unscreened(list),

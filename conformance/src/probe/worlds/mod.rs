@@ -20,7 +20,7 @@ pub(super) use live::{revoke, steps};
 pub(super) use pair::pair;
 pub(super) use shrink::setting;
 
-use super::{Context, Failed};
+use super::{Context, Failed, judged};
 use crate::model::Difference;
 use crate::world::History;
 use serde_json::Value;
@@ -51,6 +51,7 @@ impl fmt::Display for Finding {
 
 /// Fails where something was found.
 pub(super) fn judge(findings: &[Finding]) -> Result<(), Failed> {
+    judged::note();
     if findings.is_empty() {
         return Ok(());
     }

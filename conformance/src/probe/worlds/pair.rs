@@ -1,31 +1,34 @@
 //! Two fillings that differ only in what a grant hides: whoever has the grant must not be able to tell them apart.
 
+mod asked;
+
 use super::super::Failed;
-use super::super::context::{Context, expect, mcp};
+use super::super::context::{Context, expect};
 use super::super::declared::Place;
-use super::super::refusals::Family;
-use super::super::wire::{Reply, Request};
+use super::super::wire::Reply;
 use super::Finding;
-use super::fill::{Live, Lived};
+use super::fill::Lived;
 use super::fresh::{Names, blank, difference};
 use super::live::exchange;
 use crate::model::{Difference, Disclosed, Model};
 use crate::world::{CONTACTS, Canaries, Grant, Item, Setting, World};
-use oap_identity::Timestamp;
+use asked::{Ask, Asked, NO_ITEM, OF_ALL, Offers};
+use oap_identity::{Hash, Timestamp, json as strict};
 use serde_json::{Value, json};
-use std::collections::BTreeSet;
-use std::fmt;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 /// How long a run may take: what looks the same must do so until then, for its end may come while it is asked for.
 const RUN: Duration = Duration::from_secs(3600);
 
-/// Headers of which each reply has its own.
-const FRESH: [&str; 3] = ["date", "oap-request-id", "x-request-id"];
+/// Headers of which each reply has its own, and the one that says its size, which is looked at without it.
+const FRESH: [&str; 4] = ["content-length", "date", "oap-request-id", "x-request-id"];
 /// Pages that are walked after the first.
 const PAGES: usize = 3;
 /// How often both sides are asked once more where their headers differ: what differs on one side too tells nothing.
 const AGAIN: usize = 3;
+/// What is asked again after a change on one side: what was answered, and what was refused for something else than that there is nothing.
+const AGAIN_AT: [u16; 3] = [200, 400, 403];
 
 /// What is seen of an item now, and when the run is over at the latest.
 fn seen(model: &Model, grant: &Value, item: &Item, setting: &Setting) -> [Option<Value>; 2] {
@@ -33,16 +36,17 @@ fn seen(model: &Model, grant: &Value, item: &Item, setting: &Setting) -> [Option
 }
 
 fn seen_at(model: &Model, grant: &Value, item: &Item, setting: &Setting, at: Timestamp) -> Option<Value> {
-    const ID: &str = "mem_01HX2QFXR0Q4S8T9V3W7X2Y0Z1";
     let mut model = model.clone();
     model.granted(grant);
-    model.captured(ID, &item.draft, setting.now, &item.planted);
+    model.captured(NO_ITEM, &item.draft, setting.now, &item.planted);
     let grant_id = grant["grant_id"].as_str().unwrap_or_default();
-    let listed = model.query(grant_id, &json!({"max_results": 100}), at, &Disclosed::default());
+    // What it may ask for it is shown.
+    let all = json!({"max_results": 100, "include_embeddings": grant["embedding_access"] == true});
+    let listed = model.query(grant_id, &all, at, &Disclosed::default());
     let answer = listed.answer()?;
-    let shown = answer.items.get(ID)?;
+    let shown = answer.items.get(NO_ITEM)?;
     // The conditions of queries see what is shown alone; the shown leaves are all.
-    Some(json!({"shown": shown, "chain": answer.chain.get(ID)}))
+    Some(json!({"shown": shown, "chain": answer.chain.get(NO_ITEM)}))
 }
 
 /// One grant of a world, over the world and over its twin, in two scopes of one gateway or each in a gateway of its own; whether it shows something.
@@ -74,9 +78,9 @@ pub(in super::super) async fn pair(
     // Ranks of items that are as near as each other go by their ids, which are fresh.
     let listing = |query: &Value| query["query"].as_str().is_none_or(|words| words.trim().is_empty());
     grant.queries.retain(|query| !context.declared().embeddings || listing(query));
-    let mut scant = Grant { grantee: grant.grantee + 1, queries: Vec::new(), ..grant.clone() };
-    scant.draft["budget"] = json!({"queries": BUDGET});
-    world.grants = vec![grant.clone(), scant];
+    let offers = Offers::of(context).await?;
+    world.grants = vec![grant.clone()];
+    world.grants.extend(asked::others(&grant, offers));
     let principal = manifest["principal"].as_str().unwrap_or_default();
     let did = principal.parse().map_err(|_| Failed::Wrong("the manifest has no principal".to_owned()))?;
     let model = Model::new(did, manifest, Vec::new());
@@ -85,6 +89,8 @@ pub(in super::super) async fn pair(
     drawn["granter"] = json!(format!("{principal}#{}", world.scope));
     drawn["grantee"] = json!("did:web:somebody.example");
     drawn["issued_at"] = json!(setting.now);
+    // What one of the grants shows is not hidden.
+    drawn["embedding_access"] = json!(offers.vectors);
     let look = |item: &Item| seen(&model, &drawn, item, setting);
     let twin =
         world.twin(!world.seed, setting, &|item| look(item) != [None, None], &|a, b| look(a) == look(b));
@@ -103,27 +109,30 @@ pub(in super::super) async fn pair(
         level: format!("level {} of {}", grant.draft["trust_level"], grant.draft["redaction_profile"]),
         // Two that show nothing look the same.
         is_shown: world.items().any(|item| look(item).iter().all(Option::is_some)),
-        fresh: FRESH.map(str::to_owned).into(),
+        fresh: BTreeMap::new(),
         receipts: [Value::Null, Value::Null],
         sides,
     };
     // The second one as it was drawn: what is seen is of one scope.
-    let hidden =
-        [(&world, &pair.sides[0]), (&twin, &pair.sides[1])].map(|(drawn, side)| hidden(drawn, side, &look));
-    let first = hidden.each_ref().map(|all| all.first().map(|(_, id)| id.clone()));
-    let mut asks = requests(context, &grant.queries);
-    asks.extend(ways(context, &grant.queries).await?);
-    asks.push(Asked::of(Ask::Plain(get("/oap/audit".to_owned()))));
+    let drawn = [(&world, &pair.sides[0]), (&twin, &pair.sides[1])];
+    let hidden = drawn.map(|(drawn, side)| hidden(drawn, side, &look));
+    let shown = drawn.map(|(drawn, side)| shown(drawn, side, &look));
+    let [first, second] = hidden.each_ref().map(|all| all.first().map_or(NO_ITEM, |(_, id)| id.as_str()));
+    let mut asks = asked::requests(context, &grant.queries, offers);
     if are_two {
-        asks.extend(OF_ALL.map(|path| Asked::of(Ask::Anybody(get(path.to_owned())))));
-        asks.push(Asked::of(Ask::Anybody(get(context.at(Place::Status).to_owned()))));
+        asks.extend(OF_ALL.map(|path| Asked::of(Ask::Anybody(asked::get(path.to_owned())))));
+        asks.push(Asked::of(Ask::Anybody(asked::get(context.at(Place::Status).to_owned()))));
     }
-    asks.extend(spent(context));
-    asks.extend(of_hidden(&first));
+    asks.extend(asked::spent(context));
+    // What is hidden is as if it were not there.
+    for ids in [[first, NO_ITEM], [NO_ITEM, second]] {
+        asks.extend(asked::of_hidden(ids, offers));
+    }
+    let names = asked::subscriptions(contexts);
+    asks.extend(asked::further(context, offers, &shown, &names));
     let mut again = pair.round(asks, findings).await?;
     // What becomes of what is hidden on one side alone shows on neither.
     let [of_one, of_other] = &hidden;
-    let [first, second] = first;
     let is_second = !of_other.is_empty();
     let (context, items) = if is_second { (beside, of_other) } else { (context, of_one) };
     let Some(item) = items.first() else { return Ok(pair.is_shown) };
@@ -131,69 +140,26 @@ pub(in super::super) async fn pair(
         // What is over may be refused.
         let _ = context.try_owner(command).await?;
     }
-    let Some(gone) = deleted(context, items).await? else { return Ok(pair.is_shown) };
+    let Some(gone) = deleted(context, items).await? else {
+        // What is over is gone already.
+        let ends = |item: &Item| ["expires_at", "ttl_days"].iter().any(|end| !item.draft[end].is_null());
+        if items.iter().all(|(item, _)| ends(item)) {
+            return Ok(pair.is_shown);
+        }
+        return Err(Failed::Skipped("the owner's side deletes nothing of what is hidden".to_owned()));
+    };
     let side = &mut pair.sides[usize::from(is_second)];
     side.model.deleted(std::slice::from_ref(&gone), context.now());
     // But for the one that was corrected, of which the model does not know.
     let others = items.iter().skip(1).map(|(_, id)| id.as_str()).collect();
     asked_by_another(side, &others).await?;
     pair.level += ", once something of that was corrected, deleted and shown to another on one side";
-    again.extend(of_hidden(&if is_second { [first, Some(gone)] } else { [Some(gone), second] }));
+    let ids = if is_second { [first, gone.as_str()] } else { [gone.as_str(), second] };
+    again.extend(asked::of_hidden(ids, offers));
+    if offers.events {
+        again.push(asked::ended(&names));
+    }
     pair.round(again, findings).await.map(|_| pair.is_shown)
-}
-
-/// What anybody is told of a gateway, beside its status list.
-const OF_ALL: [&str; 2] = ["/.well-known/oap-memory.json", "/.well-known/did.json"];
-/// Queries of the second grant, which is the first one with a budget.
-const BUDGET: usize = 2;
-
-/// What is asked of a side.
-#[derive(Debug, Clone)]
-enum Ask {
-    /// A request with the token.
-    Plain(Request),
-    /// The same without one.
-    Anybody(Request),
-    /// A query as the action `memory.query`.
-    Action(Value),
-    /// A query by a tool at `/mcp`.
-    Tool(Value),
-    /// The grant is exchanged once more.
-    Exchange,
-    /// What its grantee is told of its state.
-    State,
-    /// The receipt of the last answer is signed by the grantee, too.
-    Countersigned,
-}
-
-impl fmt::Display for Ask {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Plain(ask) | Self::Anybody(ask) => {
-                let body = String::from_utf8_lossy(ask.body.as_deref().unwrap_or_default());
-                write!(f, "{} {body}", ask.path)
-            }
-            Self::Action(query) => write!(f, "memory.query {query}"),
-            Self::Tool(query) => write!(f, "a tool {query}"),
-            Self::Exchange => f.write_str("an exchange"),
-            Self::State => f.write_str("the state of the grant"),
-            Self::Countersigned => f.write_str("a countersignature"),
-        }
-    }
-}
-
-/// What is asked of both sides, under a grant of the world.
-#[derive(Debug, Clone)]
-struct Asked {
-    grant: usize,
-    asks: [Ask; 2],
-}
-
-impl Asked {
-    /// The same of both, under the first grant.
-    fn of(ask: Ask) -> Self {
-        Self { grant: 0, asks: [ask.clone(), ask] }
-    }
 }
 
 /// Two sides that are asked the same.
@@ -203,8 +169,8 @@ struct Pair<'a> {
     is_shown: bool,
     /// What findings say of it.
     level: String,
-    /// Headers that each reply has of its own, such as a proxy makes.
-    fresh: BTreeSet<String>,
+    /// Headers that each reply of a door has of its own, such as a proxy makes.
+    fresh: BTreeMap<String, BTreeSet<String>>,
     /// The receipt of the last answer of each side.
     receipts: [Value; 2],
 }
@@ -216,14 +182,15 @@ impl Pair<'_> {
         let (Some(of_one), Some(of_other)) = (one.grants.get(&grant), other.grants.get(&grant)) else {
             return Ok(None);
         };
-        let first = told(one, of_one, &asks[0], &self.receipts[0]).await?;
-        let second = told(other, of_other, &asks[1], &self.receipts[1]).await?;
-        if first.status == second.status && !headers_apart(&first, &second, &self.fresh).is_empty() {
+        let first = asks[0].told(one, of_one, &self.receipts[0]).await?;
+        let second = asks[1].told(other, of_other, &self.receipts[1]).await?;
+        let fresh = self.fresh.entry(asks[0].door()).or_insert_with(|| FRESH.map(str::to_owned).into());
+        if first.status == second.status && !headers_apart(&first, &second, fresh).is_empty() {
             for _ in 0..AGAIN {
-                let again = told(one, of_one, &asks[0], &self.receipts[0]).await?;
-                self.fresh.extend(headers_apart(&first, &again, &self.fresh));
-                let again = told(other, of_other, &asks[1], &self.receipts[1]).await?;
-                self.fresh.extend(headers_apart(&second, &again, &self.fresh));
+                let again = asks[0].told(one, of_one, &self.receipts[0]).await?;
+                fresh.extend(headers_apart(&first, &again, fresh));
+                let again = asks[1].told(other, of_other, &self.receipts[1]).await?;
+                fresh.extend(headers_apart(&second, &again, fresh));
             }
         }
         Ok(Some([first, second]))
@@ -238,7 +205,7 @@ impl Pair<'_> {
                 exchange(side, grant, findings).await?;
             }
         }
-        for (number, asked) in asks.into_iter().enumerate() {
+        for asked in asks {
             let mut asks = asked.asks.clone();
             for page in 0..=PAGES {
                 let Some(replies) = self.replies(asked.grant, &asks).await? else { break };
@@ -246,23 +213,23 @@ impl Pair<'_> {
                     let items = reply.json()["items"].as_array().map_or(0, Vec::len);
                     reply.status == 200 && (items > 0 || !self.is_shown)
                 };
-                // The first one lists all.
-                expect(number > 0 || replies.iter().all(shows), || {
+                expect(!asked.lists || replies.iter().all(shows), || {
                     format!("{}: a listing is not answered with what the grant shows", self.level)
                 })?;
-                if page == 0 && replies.iter().all(|reply| reply.status == 200) {
+                if page == 0 && replies.iter().all(|reply| AGAIN_AT.contains(&reply.status)) {
                     answered.push(asked.clone());
                 }
                 let names = self.sides.each_ref().map(names);
-                if let Some((at, why)) = apart(replies.each_ref(), &names, &self.fresh) {
-                    let [ask, _] = &asks;
+                let [ask, _] = &asks;
+                let fresh = self.fresh.get(&ask.door()).cloned().unwrap_or_default();
+                if let Some((at, why)) = apart(replies.each_ref(), &names, &fresh) {
                     findings.push(Finding {
                         seed: self.sides[0].world.seed,
                         grant: format!(
                             "{}, over two fillings that differ in what it hides alone",
                             self.level
                         ),
-                        query: json!(ask.to_string()),
+                        query: json!(format!("{ask}, under grant {}", asked.grant)),
                         difference: Difference { at, why },
                     });
                     break;
@@ -273,8 +240,7 @@ impl Pair<'_> {
                         kept.clone_from(&answer["receipt"]);
                     }
                 }
-                let [Some(first), Some(second)] = [0, 1].map(|side| behind(&asks[side], &replies[side]))
-                else {
+                let [Some(first), Some(second)] = [0, 1].map(|side| asks[side].behind(&replies[side])) else {
                     break;
                 };
                 asks = [first, second];
@@ -300,6 +266,12 @@ fn hidden<'w>(
     let hidden = drawn.items().enumerate().skip(CONTACTS);
     let hidden = hidden.filter(|(_, item)| look(item) == [None, None]);
     hidden.filter_map(|(number, item)| Some((item, lived.ids.get(&number)?.clone()))).collect()
+}
+
+/// The ids of the items that the grant shows, in one order on both sides.
+fn shown(drawn: &World, lived: &Lived<'_>, look: &dyn Fn(&Item) -> [Option<Value>; 2]) -> Vec<String> {
+    let shown = drawn.items().enumerate().filter(|(_, item)| look(item).iter().all(Option::is_some));
+    shown.filter_map(|(number, _)| lived.ids.get(&number).cloned()).collect()
 }
 
 /// A command of the owner's that gives a hidden item another text, where it is hidden then, too.
@@ -355,107 +327,6 @@ async fn asked_by_another(lived: &Lived<'_>, hidden: &BTreeSet<&str>) -> Result<
     })
 }
 
-/// The same query for the page behind this answer, where there is one.
-fn behind(ask: &Ask, reply: &Reply) -> Option<Ask> {
-    let answer = reply.json();
-    let places = ["/next_cursor", "/output/next_cursor", "/result/structuredContent/next_cursor"];
-    let cursor = places.iter().find_map(|place| answer.pointer(place)?.as_str())?;
-    let turned = |query: &Value| {
-        let mut query = query.clone();
-        query["cursor"] = json!(cursor);
-        query
-    };
-    Some(match ask {
-        Ask::Plain(ask) => {
-            let query = turned(&serde_json::from_slice(ask.body.as_deref()?).ok()?);
-            Ask::Plain(Request { body: Some(query.to_string().into_bytes()), ..ask.clone() })
-        }
-        Ask::Action(query) => Ask::Action(turned(query)),
-        Ask::Tool(query) => Ask::Tool(turned(query)),
-        Ask::Anybody(_) | Ask::Exchange | Ask::State | Ask::Countersigned => return None,
-    })
-}
-
-/// What one side replies, under a grant of it.
-async fn told(lived: &Lived<'_>, live: &Live, ask: &Ask, receipt: &Value) -> Result<Reply, Failed> {
-    let (context, session) = (lived.context, &live.session);
-    match ask {
-        Ask::Plain(ask) => {
-            let made = || {
-                let headers = context.credentials(session, &session.grantee, ask.method, &ask.path)?;
-                let mut request = ask.clone();
-                request.headers.extend(headers.into_iter().map(|(name, value)| (name.to_owned(), value)));
-                Ok(request)
-            };
-            context.send_each(made).await
-        }
-        Ask::Anybody(ask) => context.send(ask.clone()).await,
-        Ask::Action(query) => Ok(context.query_by_envelope(session, query).await?.1),
-        Ask::Tool(query) => context.query_by_mcp(session, query).await,
-        Ask::Exchange => context.exchange(&session.grantee, &session.grant).await,
-        Ask::State => context.state_of(&session.grantee, &session.grant).await,
-        Ask::Countersigned => context.countersign(&session.grantee, receipt).await,
-    }
-}
-
-fn get(path: String) -> Request {
-    Request { method: "GET", path, ..Request::default() }
-}
-
-fn post(context: &Context<'_>, query: &Value) -> Ask {
-    Ask::Plain(Request {
-        method: "POST",
-        path: context.at(Place::Query).to_owned(),
-        headers: vec![("content-type".to_owned(), "application/oap+json".to_owned())],
-        body: Some(query.to_string().into_bytes()),
-    })
-}
-
-fn export(context: &Context<'_>) -> Ask {
-    let path = context.at(Place::Export).to_owned();
-    Ask::Plain(Request { method: "POST", path, ..Request::default() })
-}
-
-/// What is asked of an item that the grant hides, by the id that it has on each side; nothing where a side has none.
-fn of_hidden(ids: &[Option<String>; 2]) -> Vec<Asked> {
-    let [Some(one), Some(other)] = ids else { return Vec::new() };
-    let asked =
-        |path: &str| Asked { grant: 0, asks: [one, other].map(|id| Ask::Plain(get(format!("{path}{id}")))) };
-    ["/oap/memory/vec/", "/oap/audit?item_id="].map(asked).into()
-}
-
-/// What is asked of both at the endpoints.
-fn requests(context: &Context<'_>, queries: &[Value]) -> Vec<Asked> {
-    let more = [json!({"max_results": 2}), json!({"query": "", "cursor": "AAAA"}), json!({"nothing": 1})];
-    let mut all: Vec<Ask> = queries.iter().chain(&more).map(|query| post(context, query)).collect();
-    all.push(export(context));
-    all.push(Ask::Plain(get("/oap/memory/vec/mem_01HX2QFXR0Q4S8T9V3W7X2Y0Z1".to_owned())));
-    all.extend([Ask::Exchange, Ask::State, Ask::Countersigned]);
-    all.into_iter().map(Asked::of).collect()
-}
-
-/// What is asked of both by the other ways: a listing, words where some are asked for, a cursor that is none.
-async fn ways(context: &Context<'_>, queries: &[Value]) -> Result<Vec<Asked>, Failed> {
-    let has_words = |query: &&Value| query["query"].as_str().is_some_and(|words| !words.trim().is_empty());
-    let words = queries.iter().find(|query| has_words(query) && mcp::takes(query)).cloned();
-    let asks = [json!({"max_results": 2}), json!({"query": "", "cursor": "AAAA"})].into_iter().chain(words);
-    let asks: Vec<Value> = asks.collect();
-    let mut all: Vec<Ask> = asks.iter().cloned().map(Ask::Action).collect();
-    match Family::Mcp.offered(context).await {
-        Ok(()) => all.extend(asks.into_iter().map(Ask::Tool)),
-        Err(Failed::NotDeclared(_)) => {}
-        Err(other) => return Err(other),
-    }
-    Ok(all.into_iter().map(Asked::of).collect())
-}
-
-/// The budget of the second grant is spent, and one is told so.
-fn spent(context: &Context<'_>) -> Vec<Asked> {
-    let mut asks = vec![post(context, &json!({"max_results": 100})); BUDGET + 1];
-    asks.extend([export(context), Ask::State, Ask::Plain(get("/oap/audit".to_owned()))]);
-    asks.into_iter().map(|ask| Asked { grant: 1, ..Asked::of(ask) }).collect()
-}
-
 /// The names that differ between the fillings, and what stands for them.
 fn names(lived: &Lived<'_>) -> Names {
     let mut names = Names::default();
@@ -470,6 +341,10 @@ fn names(lived: &Lived<'_>) -> Names {
         names.put(grantee.did().as_str().trim_start_matches("did:key:"), &format!("grantee {number}"));
         names.put(&grantee.public().thumbprint(), &format!("key {number}"));
         names.put(live.id(), &format!("grant {number}"));
+        // A receipt under a grant that was made from it names it so.
+        if let Ok(hash) = Hash::of_canonical(&live.session.grant) {
+            names.put(&hash.to_string(), &format!("hash of grant {number}"));
+        }
     }
     names
 }
@@ -488,17 +363,39 @@ fn headers_apart(first: &Reply, second: &Reply, fresh: &BTreeSet<String>) -> BTr
     names.into_iter().filter(apart).cloned().collect()
 }
 
+/// The bytes of a reply, but for the digits of a place in the status list, which is random.
+fn size(reply: &Reply) -> usize {
+    let place = &reply.json()["status"]["status_list"]["idx"];
+    let digits = if place.is_u64() { place.to_string().len() } else { 0 };
+    reply.bytes.len().saturating_sub(digits)
+}
+
+/// The numbers of a vector, where a reply is one: no text.
+fn vector(reply: &Reply) -> Option<Vec<f32>> {
+    let is_text = str::from_utf8(&reply.bytes).is_ok();
+    let number = |bytes: &[u8]| <[u8; 4]>::try_from(bytes).map(f32::from_le_bytes).ok();
+    reply.bytes.chunks(4).map(number).collect::<Option<Vec<f32>>>().filter(|_| !is_text)
+}
+
+/// Where two vectors of one size differ. A model that is asked for other texts along with one may round what it says of that otherwise.
+fn vectors_apart(one: &[f32], other: &[f32]) -> Option<(String, String)> {
+    // What is no direction is to be the same.
+    let is_direction = [one, other].iter().all(|vector| vector.iter().all(|number| number.abs() <= 1.0));
+    let most = if is_direction { 0.01 } else { 0.0 };
+    let differ = |(one, other): (&f32, &f32)| (one - other).abs() > most || one.is_nan() != other.is_nan();
+    let at = one.iter().zip(other).position(differ)?;
+    Some((format!("number {at} of the vector"), format!("{:?} and {:?}", one.get(at), other.get(at))))
+}
+
 /// Where two replies can be told apart.
 fn apart(replies: [&Reply; 2], names: &[Names; 2], fresh: &BTreeSet<String>) -> Option<(String, String)> {
     let [first, second] = replies;
     if first.status != second.status {
         return Some(("the status".to_owned(), format!("{} and {}", first.status, second.status)));
     }
-    if first.bytes.len() != second.bytes.len() {
-        return Some((
-            "the size".to_owned(),
-            format!("{} and {} bytes", first.bytes.len(), second.bytes.len()),
-        ));
+    let sizes = [first, second].map(size);
+    if sizes[0] != sizes[1] {
+        return Some(("the size".to_owned(), format!("{} and {} bytes", sizes[0], sizes[1])));
     }
     let differing = headers_apart(first, second, fresh);
     if !differing.is_empty() {
@@ -507,7 +404,14 @@ fn apart(replies: [&Reply; 2], names: &[Names; 2], fresh: &BTreeSet<String>) -> 
         };
         return Some(("the headers".to_owned(), format!("{:?} and {:?}", headers(first), headers(second))));
     }
+    if let (Some(one), Some(other)) = (vector(first), vector(second)) {
+        return vectors_apart(&one, &other);
+    }
     let lines = |reply: &Reply, names: &Names| -> Vec<Value> {
+        // A document may stand on many lines.
+        if strict::parse(&reply.bytes).is_ok() {
+            return vec![blank(&reply.bytes, names)];
+        }
         let lines = reply.bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
         let mut lines: Vec<Value> = lines.map(|line| blank(line, names)).collect();
         // A bundle has its items in the order of their ids, which are fresh.
@@ -522,6 +426,30 @@ fn apart(replies: [&Reply; 2], names: &[Names; 2], fresh: &BTreeSet<String>) -> 
 mod tests {
     use super::*;
     use crate::world::Size;
+
+    fn differ(one: &[u8], other: &[u8]) -> bool {
+        let reply = |bytes: &[u8]| Reply { status: 200, headers: Vec::new(), bytes: bytes.to_vec() };
+        let names = [Names::default(), Names::default()];
+        apart([&reply(one), &reply(other)], &names, &BTreeSet::new()).is_some()
+    }
+
+    #[test]
+    fn vectors_are_compared_by_their_numbers() {
+        let vector = |numbers: [f32; 2]| numbers.map(f32::to_le_bytes).concat();
+        assert!(!differ(&vector([0.6, -0.8]), &vector([0.6001, -0.8])));
+        assert!(differ(&vector([0.6, -0.8]), &vector([0.62, -0.8])));
+        assert!(differ(&vector([0.6, -0.8]), &vector([f32::NAN, -0.8])));
+    }
+
+    #[test]
+    fn how_long_a_place_in_the_status_list_is_tells_nothing() {
+        let told = |place: u64, more: &str| {
+            json!({"status": {"status_list": {"idx": place}}, "more": more}).to_string().into_bytes()
+        };
+        assert!(!differ(&told(7, "a"), &told(131_071, "a")));
+        assert!(differ(&told(7, "a"), &told(7, "ab")));
+        assert!(differ(&told(7, "a"), &told(7, "b")));
+    }
 
     #[test]
     fn every_level_of_every_profile_is_paired() {

@@ -63,14 +63,19 @@ impl Program {
         let mut lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let line = lines.exchange(command)?;
         drop(lines);
-        match serde_json::from_str::<Value>(&line) {
-            Err(e) => Err(SetupError::Broken(format!("the setup program answered {line:?}: {e}"))),
+        let answer: Value = serde_json::from_str(&line)
+            .map_err(|e| SetupError::Broken(format!("the setup program answered {line:?}: {e}")))?;
+        match (answer.get("lacks"), answer.get("error")) {
             // What a command answers with is the probes' to read.
-            Ok(answer) => match answer.get("error").and_then(Value::as_str) {
-                Some(why) if answer["fault"] == true => Err(SetupError::Fault(why.to_owned())),
-                Some(why) => Err(SetupError::Refused(why.to_owned())),
-                None => Ok(answer),
-            },
+            (None, None) => Ok(answer),
+            (Some(Value::String(what)), _) => Err(SetupError::Lacks(what.clone())),
+            (None, Some(Value::String(why))) if answer["fault"] == true => {
+                Err(SetupError::Fault(why.clone()))
+            }
+            (None, Some(Value::String(why))) => Err(SetupError::Refused(why.clone())),
+            _ => {
+                Err(SetupError::Broken(format!("the setup program answered {answer}, where a text says why")))
+            }
         }
     }
 }
