@@ -495,6 +495,46 @@ fn an_item_that_is_corrected_while_a_view_takes_it_over_is_not_missing() {
     }
 }
 
+/// At whatever read of an answer an item is erased that its view takes over, the view holds no more than one that never had it.
+#[test]
+fn an_item_that_is_erased_while_a_view_takes_it_over_leaves_nothing() {
+    let held = |reads: usize, is_soon: bool| {
+        let looked = Looked::new();
+        let (token, item) = looked.runtime.block_on(async {
+            let token = looked.world.token(&agent(2), &looked.grant).await;
+            looked.world.query(&agent(2), &token, &json!({})).await.ok();
+            let captured =
+                looked.world.capture(&[note("Mow the lawn", &[]), note("Mow the lawn", &[])]).await;
+            (token, captured.into_iter().min().unwrap())
+        });
+        let (handle, world) = (looked.runtime.handle().clone(), looked.world.clone());
+        let erase = move || {
+            let erase = async move {
+                world.owner("POST", "/oap/data/delete", Some(&json!({"items": [item]}))).await.ok();
+            };
+            std::thread::spawn(move || handle.block_on(erase)).join().unwrap();
+        };
+        if is_soon {
+            erase()
+        } else {
+            looked.engine.arm_all(reads, erase)
+        }
+        // It may have been found before it was erased.
+        looked.runtime.block_on(looked.world.query(&agent(2), &token, &json!({}))).ok();
+        let (bytes, is_over) = (looked.world.gateway.view_work().1, !looked.engine.disarm());
+        (bytes, is_over)
+    };
+    let (never, _) = held(0, true);
+    for reads in 0.. {
+        let (bytes, is_over) = held(reads, false);
+        if is_over {
+            assert!(reads > 4, "{reads} reads");
+            break;
+        }
+        assert_eq!(bytes, never, "after {reads} reads");
+    }
+}
+
 /// What a change gives, and what is seen when it is committed and nobody was told yet.
 async fn untold<C, T>(engine: &Hooked, change: impl Future<Output = C>, look: impl FnOnce() -> T) -> (C, T) {
     engine.applying.close();

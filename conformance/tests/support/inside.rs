@@ -37,7 +37,7 @@ fn unanswered(e: &dyn std::fmt::Display) -> WireError {
 impl Inside<'_> {
     /// A sanctions list is there, or is not, as a file of a home.
     fn screened(&self, command: &Value) -> Result<Value, SetupError> {
-        let lists = self.0.lists.as_ref().ok_or_else(|| SetupError::Refused("it has no home".to_owned()))?;
+        let lists = self.0.lists.as_ref().ok_or_else(|| SetupError::Lacks("it has no home".to_owned()))?;
         let list: SanctionsList = command["list"].as_str().unwrap_or_default().parse().unwrap();
         let mut lists = lists.0.lock().unwrap();
         match command["named"].as_array() {
@@ -175,7 +175,7 @@ impl Setup for Inside<'_> {
             if answer.status != 200 {
                 return Err(SetupError::Refused(answer.body["message"].to_string()));
             }
-            fixture::answer(&command, answer.body).map_err(SetupError::Refused)
+            fixture::answer(&command, answer.body).map_err(SetupError::Lacks)
         })
     }
 

@@ -31,7 +31,7 @@ use tokio::sync::oneshot;
 pub const MAX_VIEWS: usize = 1024;
 /// Most items that a view takes over at once: so long its readers wait, and the store's writer with its next change.
 pub const MAX_STEP: usize = 256;
-/// How often a view waits for what the store says and the heads do not yet.
+/// How often a view waits for what the store says and the heads do not yet, or looks at what came to be owed meanwhile.
 const WAITS: usize = 4;
 
 type Key = (Hash, bool);
@@ -266,9 +266,13 @@ impl Gateway {
             if left.is_empty() {
                 // What came to be owed meanwhile.
                 left = entry.owed();
-            }
-            if left.is_empty() {
-                return Ok(built);
+                if left.is_empty() {
+                    return Ok(built);
+                }
+                if waits == WAITS {
+                    return Err(Error::Overtaken);
+                }
+                waits += 1;
             }
         }
     }

@@ -209,8 +209,13 @@ async fn lockdown(context: &Context<'_>) -> Result<(), Failed> {
     }
     let label = context.word();
     context.capture(&[note("it is there", &[&label])]).await?;
-    let session = context.granted(&label, 2).await?;
+    let grantee = context.stranger();
+    let mut draft = context.draft(&grantee, &label, 2);
+    draft["operations"] = json!(["query", "export"]);
+    let session = context.session(grantee, draft).await?;
     context.answer(&session, &json!({"query": ""})).await?;
+    let export = context.export(&session).await?.status;
+    expect(export == 200, || format!("an export under a grant for exports: status {export}"))?;
     context.owner(json!({"do": "lockdown"})).await?;
     let locked = shut(context, &session).await;
     // Whatever was seen, others are to be answered again.

@@ -285,7 +285,13 @@ async fn access_requests(context: &Context<'_>) -> Result<(), Failed> {
     expect(same, || "the same request is answered differently, for who asks or how often".to_owned())?;
     expect(queried == 401, || {
         format!("a query with the handle of a request: status {queried} instead of 401")
-    })
+    })?;
+    // Whoever was granted something is answered.
+    if context.has_setup() {
+        let session = context.granted(&context.word(), 2).await?;
+        context.answer(&session, &json!({"query": ""})).await?;
+    }
+    Ok(())
 }
 
 /// Whoever gave the principal nothing has nothing to tell: what they say is gone stays, and they do not learn what is there.

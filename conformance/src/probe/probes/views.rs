@@ -364,10 +364,11 @@ async fn strict_json(context: &Context<'_>) -> Result<(), Failed> {
 /// is not there, where it can be read.
 async fn strict_values(context: &Context<'_>, receipt: &Value) -> Result<(), Failed> {
     const VERIFY: &str = "/oap/receipt/verify";
-    let whole = context.post(VERIFY, &[], receipt).await?;
-    if whole.status != 200 {
+    let status = context.post(VERIFY, &[], receipt).await?.status;
+    if [404, 405].contains(&status) {
         return Ok(());
     }
+    expect(status == 200, || format!("a receipt of an answer, at {VERIFY}: status {status} instead of 200"))?;
     // Receipt, decisions, decision: the arrays in it begin with the fourth level.
     let nested = |levels: usize| format!("{}{}", "[".repeat(levels - 3), "]".repeat(levels - 3));
     for (what, value, status) in [

@@ -9,6 +9,7 @@ use crate::model::Model;
 use crate::model::rule::{Granting, Refusal, Rule};
 use crate::probe::Failed;
 use crate::probe::context::{Context, Session, expect};
+use crate::probe::drafted::departures_of_grant;
 use crate::probe::wire::{Refused, Reply};
 use oap_identity::signed::sign_document;
 use oap_identity::{Signer, json as strict};
@@ -183,6 +184,11 @@ pub(in super::super) async fn drafts(context: &Context<'_>) -> Result<(), Failed
                 }
                 Err(_) => {}
                 Ok(issued) => {
+                    // Nobody may be given another grant than the one that may not be.
+                    let departs = departures_of_grant(&draft, &issued["grant"]);
+                    expect(departs.is_empty(), || {
+                        format!("a draft: {granting}: {what}: issued as another: {}", departs.join("; "))
+                    })?;
                     let status = context.exchange(&grantee, &issued["grant"]).await?.status;
                     let has_begun = draft["not_before"].is_null();
                     // One that may be and has not begun is refused for that alone, with 403.

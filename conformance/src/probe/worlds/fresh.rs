@@ -15,7 +15,8 @@ impl Names {
         self.0.push((name.to_owned(), stands.to_owned()));
     }
 
-    fn replaced(&self, text: &str) -> String {
+    /// A text with what stands for the names in it.
+    pub(super) fn replaced(&self, text: &str) -> String {
         self.0.iter().fold(text.to_owned(), |text, (name, stands)| text.replace(name.as_str(), stands))
     }
 }
@@ -47,29 +48,26 @@ const FRESH: [&str; 20] = [
 /// Further ones, of bundles.
 const OF_BUNDLES: [&str; 4] = ["bundle_id", "created_at", "finished_at", "grant_id"];
 
-/// Claims of a JWT that are fresh in each.
-const OF_TOKENS: [&str; 2] = ["iat", "jti"];
-/// Times of a JWT of which is compared how long after `iat` they are.
-const AFTER_ISSUE: [&str; 2] = ["nbf", "exp"];
+/// Claims of a JWT that are fresh in each; of its end is compared how long after `iat` it is.
+const OF_TOKENS: [&str; 3] = ["iat", "nbf", "jti"];
+/// Numbers that a gateway counts over all that it does, or draws: a place in the status list, a push, the one before it.
+const OF_GATEWAYS: [&str; 3] = ["idx", "sequence", "after"];
 
+/// A fresh text is as long at least, to be looked for in other text.
+const SHORT: usize = 8;
 /// Members that hold an item's own words: nothing of them is fresh, whatever it is called.
 const OF_ITEMS: [&str; 3] = ["content", "extensions", "labels"];
 
 /// A JSON text without what is fresh: blanked to its length. Of a JWT what is signed; what is neither as it is.
 pub(super) fn blank(bytes: &[u8], names: &Names) -> Value {
-    // Of an event its kind and its number are the same; its data is a push.
-    if let Some(push) = bytes.strip_prefix(b"data:") {
-        return blank(push.trim_ascii(), names);
-    }
-    if bytes.starts_with(b"event:") || bytes.starts_with(b"id:") {
-        return json!(String::from_utf8_lossy(bytes));
-    }
     if let Some(jwt) = str::from_utf8(bytes).ok().and_then(|text| token(text.trim(), names)) {
         return jwt;
     }
     let Ok(mut value) = strict::parse(bytes) else {
         return json!(names.replaced(&String::from_utf8_lossy(bytes)));
     };
+    let mut fresh = Vec::new();
+    fresh_texts(&value, &mut fresh);
     mask(&mut value, names);
     sort(&mut value);
     // The same answer in an envelope, of a tool, and in a push.
@@ -84,13 +82,69 @@ pub(super) fn blank(bytes: &[u8], names: &Names) -> Value {
         }
     }
     for told in value.pointer_mut("/result/content").and_then(Value::as_array_mut).into_iter().flatten() {
-        // Items that rank alike stand in any order.
-        let lines = told["text"].as_str().unwrap_or_default().lines();
-        let mut lines: Vec<String> = lines.map(|line| without_fresh(&names.replaced(line))).collect();
-        lines.sort_unstable();
-        *told = json!({"type": told["type"], "lines": lines});
+        let text = told["text"].as_str().unwrap_or_default();
+        let said = if strict::parse(text.as_bytes()).is_ok() {
+            blank(text.as_bytes(), names)
+        } else {
+            // Items that rank alike stand in any order.
+            let text =
+                fresh.iter().fold(text.to_owned(), |text, fresh| text.replace(fresh.as_str(), "fresh"));
+            let mut lines: Vec<String> =
+                text.lines().map(|line| without_fresh(&names.replaced(line))).collect();
+            lines.sort_unstable();
+            json!(lines)
+        };
+        *told = json!({"type": told["type"], "said": said});
     }
     value
+}
+
+/// An event of a stream, the first one: its fields, and its data without what is fresh. What is a comment, and its number, says nothing of it.
+pub(super) fn blank_event(stream: &[u8], names: &Names) -> Value {
+    let text = String::from_utf8_lossy(stream).replace("\r\n", "\n");
+    let event = text.split("\n\n").next().unwrap_or_default();
+    let (data, fields): (Vec<&str>, Vec<&str>) = event
+        .lines()
+        .filter(|line| !line.starts_with(':') && !line.starts_with("id:"))
+        .partition(|line| line.starts_with("data:"));
+    let data: Vec<&str> =
+        data.into_iter().map(|line| line.trim_start_matches("data:").trim_start()).collect();
+    json!({"fields": fields, "data": blank(data.join("\n").as_bytes(), names)})
+}
+
+/// How many bytes of a document say what is a gateway's own: how many digits a number has, what is in its token beside that.
+pub(super) fn loose(value: &Value) -> usize {
+    match value {
+        Value::Object(members) => members
+            .iter()
+            .map(|(name, member)| match member {
+                Value::Number(number) if OF_GATEWAYS.contains(&name.as_str()) => number.to_string().len(),
+                Value::String(token) if name == "memory_grant_jwt" => token.len(),
+                member => loose(member),
+            })
+            .sum(),
+        Value::Array(values) => values.iter().map(loose).sum(),
+        _ => 0,
+    }
+}
+
+/// The texts of a reply that are fresh.
+fn fresh_texts(value: &Value, texts: &mut Vec<String>) {
+    match value {
+        Value::Object(members) => {
+            for (name, member) in members {
+                match member {
+                    Value::String(text) if FRESH.contains(&name.as_str()) && text.len() >= SHORT => {
+                        texts.push(text.clone());
+                    }
+                    _ if OF_ITEMS.contains(&name.as_str()) && members.contains_key("item_id") => {}
+                    _ => fresh_texts(member, texts),
+                }
+            }
+        }
+        Value::Array(values) => values.iter().for_each(|value| fresh_texts(value, texts)),
+        _ => {}
+    }
 }
 
 /// A line of text without what may be a time or the name of a receipt.
@@ -120,12 +174,10 @@ fn token(jwt: &str, names: &Names) -> Option<Value> {
         Some(read).filter(Value::is_object)
     };
     let (mut header, mut payload) = (read(header)?, read(payload)?);
-    if let Some(issued) = payload["iat"].as_i64() {
-        for name in AFTER_ISSUE {
-            if let Some(claim) = payload.get_mut(name) {
-                *claim = claim.as_i64().map_or(Value::Null, |at| json!(tens(at.saturating_sub(issued))));
-            }
-        }
+    let issued = payload["iat"].as_i64();
+    if let Some(end) = payload.get_mut("exp") {
+        let life = end.as_i64().zip(issued).map(|(end, issued)| tens(end.saturating_sub(issued)));
+        *end = json!(life);
     }
     for name in OF_TOKENS {
         if let Some(claim) = payload.get_mut(name) {
@@ -143,6 +195,7 @@ fn mask(value: &mut Value, names: &Names) {
             if let Some(life) = members.get_mut("expires_in") {
                 *life = life.as_i64().map_or(Value::Null, |seconds| json!(tens(seconds)));
             }
+            let is_item = members.contains_key("item_id");
             for (name, member) in members.iter_mut() {
                 let fresh = FRESH.contains(&name.as_str()) || OF_BUNDLES.contains(&name.as_str());
                 match member {
@@ -151,12 +204,8 @@ fn mask(value: &mut Value, names: &Names) {
                         *member = token(text, names).unwrap_or_else(|| json!(text.len()));
                     }
                     Value::String(text) if fresh => *text = "x".repeat(text.len()),
-                    _ if OF_ITEMS.contains(&name.as_str()) => renamed(member, names),
-                    // A place in the status list is random.
-                    Value::Object(place) if name == "status_list" && place.contains_key("idx") => {
-                        place.insert("idx".to_owned(), json!("place"));
-                        mask(member, names);
-                    }
+                    _ if is_item && OF_ITEMS.contains(&name.as_str()) => renamed(member, names),
+                    Value::Number(_) if OF_GATEWAYS.contains(&name.as_str()) => *member = json!("number"),
                     Value::Array(tags) if name == "provenance_tags_out" => {
                         for tag in tags.iter_mut() {
                             let id = tag.as_str().and_then(|tag| tag.split('@').next()).unwrap_or_default();
@@ -211,17 +260,10 @@ fn disclosed(text: &str, read: Option<Value>, names: &Names) -> Value {
         *salt = json!("salt");
     }
     parts.iter_mut().for_each(digests);
-    if let [_, name, value] = parts.as_mut_slice() {
-        if name == "source_receipt" {
-            *value = Value::Null;
-        }
-        // As a member of its name.
-        let mut member = json!({});
-        member[name.as_str().unwrap_or_default()] = value.take();
-        mask(&mut member, names);
-        return json!(["salt", member]);
+    match parts.as_mut_slice() {
+        [_, name, value] if name == "source_receipt" => *value = Value::Null,
+        parts => parts.iter_mut().for_each(|part| renamed(part, names)),
     }
-    parts.iter_mut().for_each(|part| mask(part, names));
     Value::Array(parts)
 }
 
@@ -329,12 +371,15 @@ mod tests {
                 "subscription": of, "sequence": 1, "changes": {"came": came},
                 "answer": {"items": [{"item_id": ids[1]}, {"item_id": ids[0]}], "receipt": {"receipt_id": of}},
             });
-            blank(format!("data: {push}").as_bytes(), &names)
+            blank_event(format!("id: {}\nevent: push\ndata: {push}\n\n: {of}", of.len()).as_bytes(), &names)
         };
-        assert_eq!(told("sub_1", ["a", "b"]), told("sub_2", ["d", "c"]));
-        let line = |line: &str| blank(line.as_bytes(), &Names::default());
-        assert_ne!(line("id: 1"), line("id: 2"));
-        assert_ne!(told("sub_1", ["a", "b"]), line("data: {}"));
+        assert_eq!(told("sub_1", ["a", "b"]), told("sub_23", ["d", "c"]));
+        let event = |event: &str| blank_event(event.as_bytes(), &Names::default());
+        assert_eq!(event("id: 1\ndata: {}\n\n"), event("id: 20\r\ndata: {}\r\n\r\n: tick"));
+        assert_eq!(event("data: [1,\ndata: 2]\n\n"), event("data: [1, 2]\n\n"));
+        assert_ne!(event("event: push\ndata: {}\n\n"), event("event: ended\ndata: {}\n\n"));
+        assert_ne!(event("retry: 1\ndata: {}\n\n"), event("retry: 2\ndata: {}\n\n"));
+        assert_ne!(told("sub_1", ["a", "b"]), event("data: {}\n\n"));
     }
 
     #[test]
@@ -365,6 +410,17 @@ mod tests {
         assert_ne!(told(&format!("{one}\n{two}")), told(&format!("{one}\n{one}")));
         assert_ne!(told(&format!("1 of 3\n{one}")), told(&format!("1 of 4\n{one}")));
         assert_ne!(told("<memory-item>\ntea\n</memory-item>"), told("<memory-item>\nrum\n</memory-item>"));
+        // The same as JSON, or with what is fresh in it.
+        let both = |receipt: &str, text: String| {
+            let reply = json!({"result": {
+                "structuredContent": {"receipt_id": receipt}, "content": [{"type": "text", "text": text}],
+            }});
+            blank(reply.to_string().as_bytes(), &names)
+        };
+        for of in [|r: &str| json!({"receipt_id": r}).to_string(), |r: &str| format!("receipt:{r}, 3 found")]
+        {
+            assert_eq!(both("receipt-1", of("receipt-1")), both("receipt-2", of("receipt-2")));
+        }
         let receipt = |last: char| told(&format!("Receipt urn:oap:receipt:01HX2QFXR0Q4S8T9V3W7X2Y0Z{last}."));
         assert_eq!(receipt('1'), receipt('2'));
         assert_ne!(told("call +49 170 1234567890123"), told("call +49 170 1234567890124"));
@@ -409,7 +465,7 @@ mod tests {
     fn what_an_item_says_is_compared_whatever_it_is_called() {
         let names = Names::default();
         let item = |value: &str| {
-            let item = json!({"items": [{"content": {"structured": {"id": value, "at": "x"}}, "extensions": {"hash": "h"}}]});
+            let item = json!({"items": [{"item_id": "mem_1", "content": {"structured": {"id": value, "at": "x"}}, "extensions": {"hash": "h"}}]});
             blank(item.to_string().as_bytes(), &names)
         };
         assert_ne!(item("one"), item("two"));

@@ -65,7 +65,8 @@ impl Program {
         drop(lines);
         let answer: Value = serde_json::from_str(&line)
             .map_err(|e| SetupError::Broken(format!("the setup program answered {line:?}: {e}")))?;
-        match (answer.get("lacks"), answer.get("error")) {
+        let said = |member: &str| answer.get(member).filter(|said| !said.is_null());
+        match (said("lacks"), said("error")) {
             // What a command answers with is the probes' to read.
             (None, None) => Ok(answer),
             (Some(Value::String(what)), _) => Err(SetupError::Lacks(what.clone())),

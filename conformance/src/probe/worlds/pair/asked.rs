@@ -136,6 +136,15 @@ impl Ask {
         }
     }
 
+    /// Whether every grant permits it.
+    fn is_permitted(&self) -> bool {
+        match self {
+            Self::Exchange | Self::State => true,
+            Self::Action(query) | Self::Tool(query) => *query == listing(),
+            Self::Plain(_) | Self::Event(_) | Self::Anybody(_) | Self::Countersigned => false,
+        }
+    }
+
     /// The same query for the page behind this answer, where there is one.
     pub(super) fn behind(&self, reply: &Reply) -> Option<Self> {
         let answer = reply.json();
@@ -197,8 +206,18 @@ impl Ask {
 pub(super) struct Asked {
     pub(super) grant: usize,
     pub(super) asks: [Ask; 2],
-    /// Whether it must be answered with what the grant shows.
-    pub(super) lists: bool,
+    pub(super) must: Must,
+}
+
+/// What must become of a request beside that it is the same on both sides: two that refuse everything look the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Must {
+    /// Whatever both say.
+    Agree,
+    /// It is answered.
+    Answer,
+    /// It is answered with what the grant shows.
+    List,
 }
 
 impl Asked {
@@ -214,14 +233,23 @@ impl Asked {
 
     /// Of each side its own.
     fn each(grant: usize, asks: [Ask; 2]) -> Self {
-        Self { grant, asks, lists: false }
+        let must = if asks[0].is_permitted() { Must::Answer } else { Must::Agree };
+        Self { grant, asks, must }
+    }
+
+    /// The same, which must be answered.
+    fn answered(self) -> Self {
+        Self { must: Must::Answer, ..self }
     }
 
     /// The same of both, the first time for what the grant shows: two that show nothing look the same. Where there is room for few, items are shown by
     /// their times then, and not by their ids.
     fn listed(grant: usize, asks: Vec<Ask>) -> impl Iterator<Item = Self> {
         let asks = asks.into_iter().enumerate();
-        asks.map(move |(number, ask)| Self { lists: number == 0, ..Self::under(grant, ask) })
+        asks.map(move |(number, ask)| {
+            let asked = Self::under(grant, ask);
+            if number == 0 { Self { must: Must::List, ..asked } } else { asked }
+        })
     }
 }
 
@@ -247,6 +275,11 @@ fn export(context: &Context<'_>) -> Ask {
     Ask::Plain(Request { method: "POST", path, ..Request::default() })
 }
 
+/// A query that lists, by the other ways.
+fn listing() -> Value {
+    json!({"max_results": 2})
+}
+
 fn log() -> Ask {
     Ask::Plain(get(LOG.to_owned()))
 }
@@ -255,19 +288,18 @@ fn log() -> Ask {
 pub(super) fn requests(context: &Context<'_>, queries: &[Value], offers: Offers) -> Vec<Asked> {
     let more = [json!({"max_results": 2}), json!({"query": "", "cursor": "AAAA"}), json!({"nothing": 1})];
     let mut all: Vec<Ask> = queries.iter().chain(&more).map(|asked| query(context, asked)).collect();
-    all.push(export(context));
     all.push(Ask::Plain(get(format!("{VECTOR}{NO_ITEM}"))));
     all.extend([Ask::Exchange, Ask::State, Ask::Countersigned]);
     all.extend(ways(queries, offers));
-    all.push(log());
-    Asked::listed(0, all).collect()
+    let export = Asked::under(0, export(context)).answered();
+    Asked::listed(0, all).chain([export, Asked::under(0, log()).answered()]).collect()
 }
 
 /// What is asked by the other ways: a listing, words where some are asked for, a cursor that is none.
 fn ways(queries: &[Value], offers: Offers) -> Vec<Ask> {
     let has_words = |query: &&Value| query["query"].as_str().is_some_and(|words| !words.trim().is_empty());
     let words = queries.iter().find(|query| has_words(query) && mcp::takes(query)).cloned();
-    let asks = [json!({"max_results": 2}), json!({"query": "", "cursor": "AAAA"})].into_iter().chain(words);
+    let asks = [listing(), json!({"query": "", "cursor": "AAAA"})].into_iter().chain(words);
     let asks: Vec<Value> = asks.collect();
     let mut all: Vec<Ask> = asks.iter().cloned().map(Ask::Action).collect();
     if offers.tools {
@@ -302,28 +334,28 @@ pub(super) fn further(
     shown: &[Vec<String>; 2],
     names: &[String; 2],
 ) -> Vec<Asked> {
-    let listing = |purpose: &str| json!({"max_results": 100, "purpose": purpose});
+    let stating = |purpose: &str| json!({"max_results": 100, "purpose": purpose});
     let mut more = vec![
-        query(context, &listing(STATED)),
+        query(context, &stating(STATED)),
         Ask::Action(json!({"max_results": 2, "purpose": STATED_TOO})),
-        query(context, &listing(UNSTATED)),
+        query(context, &stating(UNSTATED)),
     ];
     if offers.tools {
-        more.push(Ask::Tool(listing(STATED_TOO)));
+        more.push(Ask::Tool(stating(STATED_TOO)));
     }
     if offers.vectors {
         more.push(query(context, &json!({"max_results": 100, "include_embeddings": true})));
     }
     let below = vec![
-        query(context, &listing(STATED)),
+        query(context, &stating(STATED)),
         Ask::Countersigned,
-        query(context, &listing(STATED_TOO)),
-        export(context),
+        query(context, &stating(STATED_TOO)),
         Ask::Exchange,
         Ask::State,
         log(),
     ];
     let mut all: Vec<Asked> = Asked::listed(MORE, more).chain(Asked::listed(BELOW, below)).collect();
+    all.push(Asked::under(BELOW, export(context)).answered());
     if offers.vectors {
         all.extend(vectors(shown));
     }
@@ -359,7 +391,8 @@ fn events(names: &[String; 2]) -> Vec<Asked> {
             Ask::Event(Request { headers: headers.into_iter().collect(), ..get(path) })
         })
     };
-    [made, read(None), read(Some("1"))].map(|asks| Asked::each(MORE, asks)).into()
+    let [made, first, next] = [made, read(None), read(Some("1"))].map(|asks| Asked::each(MORE, asks));
+    vec![made.answered(), first.answered(), next]
 }
 
 /// The subscription is ended.
