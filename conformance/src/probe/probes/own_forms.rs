@@ -127,6 +127,9 @@ async fn taken(
 /// A document of another form is refused.
 async fn profiles(context: &Context<'_>) -> Result<(), Failed> {
     let [own, _] = OWN.map(read_profile);
+    // Who takes none says nothing of those that may not be.
+    let plain = taken(context, &own, |_| {}).await?;
+    plain.map_err(|Refused(why)| Failed::Skipped(format!("the owner's side takes no profile: {why}")))?;
     for (what, change) in GOOD {
         if let Err(Refused(why)) = taken(context, &own, *change).await? {
             return Err(Failed::Wrong(format!("a profile with {what} was refused (protocol 7): {why}")));
