@@ -373,7 +373,7 @@ mod tests {
             });
             blank_event(format!("id: {}\nevent: push\ndata: {push}\n\n: {of}", of.len()).as_bytes(), &names)
         };
-        assert_eq!(told("sub_1", ["a", "b"]), told("sub_23", ["d", "c"]));
+        assert_eq!(told("sub_1", ["a", "b"]), told("sub_2", ["d", "c"]));
         let event = |event: &str| blank_event(event.as_bytes(), &Names::default());
         assert_eq!(event("id: 1\ndata: {}\n\n"), event("id: 20\r\ndata: {}\r\n\r\n: tick"));
         assert_eq!(event("data: [1,\ndata: 2]\n\n"), event("data: [1, 2]\n\n"));
