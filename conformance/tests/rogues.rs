@@ -11,8 +11,7 @@ mod support;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use common::*;
-use oap_conformance::probe::wire::Pending;
-use oap_conformance::probe::{self, Forbidden, Limits, Outcome, Reply, Request, SetupError, Wire};
+use oap_conformance::probe::{self, Limits, Outcome, Reply, Request, SetupError, Side};
 use oap_identity::random::Seeded;
 use oap_identity::{Hash, Random, Timestamp};
 use serde_json::{Value, json};
@@ -24,7 +23,7 @@ use support::front::{
     Front, HONEST, Memory, ProbesClock, Rogue, at, body, captured, draft, edit, forged, header, ignored,
     is_audit, is_letter, is_query, items, let_in, part, refused, rewrite, unhidden, widened,
 };
-use support::inside::{Inside, equipment, probed, probed_on, with_log};
+use support::inside::{Behind, Inside, equipment, probed, probed_on, with_log, with_model};
 
 const POSSESSION: &str = "memory-exchange-possession";
 const CONFIDENTIALITY: &str = "memory-exchange-confidentiality";
@@ -883,67 +882,29 @@ const UNCONTROLLED: &[(&str, &str, &str)] = &[
     ("/oap/memory/query", "errors", "of the form of refusals"),
 ];
 
-/// The gateway behind a door that lets nobody in, if any.
-struct Closing<'a> {
-    inside: Inside<'a>,
-    closed: Option<&'static str>,
-    /// Where the probe under way was refused.
-    refused: Mutex<BTreeSet<&'static str>>,
-}
-
-impl Closing<'_> {
-    fn seen(&self, path: &str, reply: Reply) -> Reply {
-        let Some(door) = DOORS.into_iter().find(|door| path.starts_with(door)) else { return reply };
-        let shut = self.closed == Some(door) && reply.status < 400;
-        let reply = if shut { refused(reply, 403, "policy_block") } else { reply };
-        if (400..500).contains(&reply.status) {
-            self.refused.lock().unwrap().insert(door);
-        }
-        reply
-    }
-}
-
-impl Wire for Closing<'_> {
-    fn send(&self, request: Request) -> Pending<'_, Reply> {
-        Box::pin(async move {
-            let path = request.path.clone();
-            Ok(self.seen(&path, self.inside.send(request).await?))
-        })
-    }
-
-    fn first_event(&self, request: Request) -> Pending<'_, Reply> {
-        Box::pin(async move {
-            let path = request.path.clone();
-            Ok(self.seen(&path, self.inside.first_event(request).await?))
-        })
-    }
-
-    fn wait(&self, time: Duration) -> Pending<'_, ()> {
-        self.inside.wait(time)
-    }
-
-    fn sets_clock(&self) -> bool {
-        true
-    }
-
-    fn forbidden(&self, way: Forbidden, request: Request) -> Pending<'_, Option<Reply>> {
-        self.inside.forbidden(way, request)
-    }
-}
-
 /// How each probe ends where this door is closed, and where it was refused.
 async fn ends(closed: Option<&'static str>) -> BTreeMap<String, (Outcome, BTreeSet<&'static str>)> {
     let world = probed(1, oap_gateway::Config::default(), equipment()).await;
-    let closing = Closing { inside: Inside(&world), closed, refused: Mutex::default() };
+    // Where the probe under way was refused.
+    let refusing: Mutex<BTreeSet<&'static str>> = Mutex::default();
+    let closing = Behind::of(&world, |request: &Request, reply: Reply| {
+        let Some(door) = DOORS.into_iter().find(|door| request.path.starts_with(door)) else { return reply };
+        let shut = closed == Some(door) && reply.status < 400;
+        let reply = if shut { refused(reply, 403, "policy_block") } else { reply };
+        if (400..500).contains(&reply.status) {
+            refusing.lock().unwrap().insert(door);
+        }
+        reply
+    });
     let mut ends = BTreeMap::new();
     let mut told = |result: &probe::report::Result| {
-        let refused = std::mem::take(&mut *closing.refused.lock().unwrap());
+        let refused = std::mem::take(&mut *refusing.lock().unwrap());
         ends.insert(result.id.clone(), (result.outcome.clone(), refused));
     };
     // Those that make worlds take most of the time.
     let worlds = u64::from(std::env::var_os("OAP_LONG").is_some());
     let (random, limits) = (Seeded::new(7), Limits { worlds, ..Limits::default() });
-    probe::run(ORIGIN, &closing, Some(&closing.inside), &*world.clock, &random, limits, &mut told).await;
+    probe::run(ORIGIN, &closing, Some(&Inside(&world)), &*world.clock, &random, limits, &mut told).await;
     ends
 }
 
@@ -979,6 +940,59 @@ async fn who_shows_nobody_a_receipt_of_the_log_does_not_pass() {
         ..HONEST
     };
     assert!(matches!(found(&rogue, "witnessed-receipts").await, Outcome::Failed(_)));
+}
+
+/// A reply that tells how many items the gateway was given.
+fn telling(memory: &Memory, mut reply: Reply) -> Reply {
+    reply.headers.push(("x-items".to_owned(), memory.items.len().to_string()));
+    reply
+}
+
+/// What is told under a grant with purposes, under one that was made from another, with vectors and with events is compared, too.
+#[tokio::test]
+async fn what_is_told_with_some_replies_alone_is_found() {
+    let all = [
+        HONEST,
+        Rogue {
+            name: "a purpose that is not stated",
+            answered: |m, r, reply| {
+                if reply.status == 403 && body(r)["purpose"].is_string() { telling(m, reply) } else { reply }
+            },
+            ..HONEST
+        },
+        Rogue {
+            name: "a child",
+            answered: |m, r, reply| if body(r)["chain"].is_array() { telling(m, reply) } else { reply },
+            ..HONEST
+        },
+        Rogue {
+            name: "a vector",
+            answered: |m, r, reply| {
+                let is_vector = r.path.starts_with("/oap/memory/vec/") && reply.status != 403;
+                if is_vector { telling(m, reply) } else { reply }
+            },
+            ..HONEST
+        },
+        Rogue {
+            name: "an event",
+            answered: |m, r, reply| if r.path.ends_with("/events") { telling(m, reply) } else { reply },
+            ..HONEST
+        },
+    ];
+    for rogue in &all {
+        let worlds = [with_model(9).await, with_model(9).await];
+        let clocks = worlds.each_ref().map(|world| ProbesClock(world, Mutex::default()));
+        let [one, other] = [0, 1].map(|side: usize| Front::of(&worlds[side], rogue, &clocks[side]));
+        let sides = [(&one, &clocks[0]), (&other, &clocks[1])].map(|(front, clock)| Side {
+            wire: front,
+            setup: front,
+            clock,
+        });
+        let found = probe::pairs(ORIGIN, sides, 2, Limits { worlds: 2, ..Limits::default() }).await;
+        let is_found = matches!(&found, Err(probe::Failed::Wrong(why)) if why.contains("x-items"));
+        let fits = if rogue.name == HONEST.name { found == Ok(()) } else { is_found };
+        assert!(fits, "{}: {found:?}", rogue.name);
+    }
 }
 
 /// A probe that nothing is known to fail is not known to catch anything: one of these, or a fault of the witness (`tests/witness.rs` puts it in).

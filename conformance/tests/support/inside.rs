@@ -207,6 +207,40 @@ impl EmbeddingModel for Letters {
     }
 }
 
+/// The gateway behind something that sees each request, and may change what comes back.
+pub struct Behind<'a, F> {
+    inside: Inside<'a>,
+    answers: F,
+}
+
+impl<'a, F: Fn(&Request, Reply) -> Reply + Send + Sync> Behind<'a, F> {
+    pub fn of(world: &'a World, answers: F) -> Self {
+        Self { inside: Inside(world), answers }
+    }
+}
+
+impl<F: Fn(&Request, Reply) -> Reply + Send + Sync> Wire for Behind<'_, F> {
+    fn send(&self, request: Request) -> Pending<'_, Reply> {
+        Box::pin(async move { Ok((self.answers)(&request, self.inside.send(request.clone()).await?)) })
+    }
+
+    fn first_event(&self, request: Request) -> Pending<'_, Reply> {
+        Box::pin(async move { Ok((self.answers)(&request, self.inside.first_event(request.clone()).await?)) })
+    }
+
+    fn wait(&self, time: Duration) -> Pending<'_, ()> {
+        self.inside.wait(time)
+    }
+
+    fn sets_clock(&self) -> bool {
+        true
+    }
+
+    fn forbidden(&self, way: Forbidden, request: Request) -> Pending<'_, Option<Reply>> {
+        self.inside.forbidden(way, request)
+    }
+}
+
 /// What the probes want of a gateway: their own profiles, and sanctions lists that its owner's side sets.
 pub fn equipment() -> Equipment {
     let own = OWN.map(|text| Profile::parse(text).unwrap());

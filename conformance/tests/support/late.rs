@@ -1,15 +1,14 @@
 //! The real gateway behind an owner's side that refuses no grant: what may not be is issued, and refused at its exchange.
 
-use super::front::body;
-use super::inside::Inside;
+use super::front::{body, refused};
+use super::inside::{Behind, Inside};
 use crate::common::*;
-use oap_conformance::probe::{Forbidden, Reply, Request, Setup, SetupError, Wire, wire::Pending};
-use oap_identity::GrantId;
+use oap_conformance::probe::{Reply, Request, Setup, SetupError, Wire, wire::Pending};
 use oap_identity::signed::sign_document;
+use oap_identity::{GrantId, Timestamp};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::Mutex;
-use std::time::Duration;
 
 /// The gateway and its owner's side.
 pub struct Late<'a> {
@@ -28,6 +27,23 @@ impl<'a> Late<'a> {
     /// The statuses of the exchanges of what was issued and may not be, grant by grant.
     pub fn exchanges(&self) -> Vec<Vec<u16>> {
         self.issued.lock().unwrap().values().cloned().collect()
+    }
+
+    /// The way to it.
+    pub fn wire(&self) -> impl Wire {
+        Behind::of(self.inside.0, |request: &Request, reply: Reply| {
+            let grant = &body(request)["grant"];
+            let mut issued = self.issued.lock().unwrap();
+            let Some(statuses) = issued.get_mut(grant["grant_id"].as_str().unwrap_or_default()) else {
+                return reply;
+            };
+            // It looks at the time first.
+            let begins: Option<Timestamp> = grant["not_before"].as_str().and_then(|at| at.parse().ok());
+            let is_early = begins.is_some_and(|begins| begins > self.inside.0.now());
+            let reply = if is_early { refused(reply, 403, "policy_block") } else { reply };
+            statuses.push(reply.status);
+            reply
+        })
     }
 
     /// A grant as it was drafted, with the principal's signature: the gateway does not know it.
@@ -68,35 +84,5 @@ impl Setup for Late<'_> {
 
     fn may_lock_down(&self) -> bool {
         true
-    }
-}
-
-impl Wire for Late<'_> {
-    fn send(&self, request: Request) -> Pending<'_, Reply> {
-        Box::pin(async move {
-            let shown = body(&request)["grant"]["grant_id"].as_str().map(str::to_owned);
-            let reply = self.inside.send(request).await?;
-            let shown = shown.as_deref().unwrap_or_default();
-            if let Some(statuses) = self.issued.lock().unwrap().get_mut(shown) {
-                statuses.push(reply.status);
-            }
-            Ok(reply)
-        })
-    }
-
-    fn first_event(&self, request: Request) -> Pending<'_, Reply> {
-        self.inside.first_event(request)
-    }
-
-    fn wait(&self, time: Duration) -> Pending<'_, ()> {
-        self.inside.wait(time)
-    }
-
-    fn sets_clock(&self) -> bool {
-        true
-    }
-
-    fn forbidden(&self, way: Forbidden, request: Request) -> Pending<'_, Option<Reply>> {
-        self.inside.forbidden(way, request)
     }
 }

@@ -195,9 +195,8 @@ pub(in super::super) async fn drafts(context: &Context<'_>) -> Result<(), Failed
                     let fits = match (holds, has_begun) {
                         (true, true) => status == 200,
                         (true, false) => status == 403,
-                        (false, true) => [400, 401, 403].contains(&status),
-                        // Which of the two is said first the protocol leaves open of what the owner issues.
-                        (false, false) => [400, 401, 403].contains(&status),
+                        // Whether what may not be or when it begins is said first the protocol leaves open of what the owner issues.
+                        (false, _) => [400, 401, 403].contains(&status),
                     };
                     expect(fits, || {
                         format!(

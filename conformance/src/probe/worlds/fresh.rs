@@ -4,6 +4,7 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use oap_identity::{Timestamp, json as strict};
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 
 /// Names, and what stands for them.
 #[derive(Default)]
@@ -66,7 +67,7 @@ pub(super) fn blank(bytes: &[u8], names: &Names) -> Value {
     let Ok(mut value) = strict::parse(bytes) else {
         return json!(names.replaced(&String::from_utf8_lossy(bytes)));
     };
-    let mut fresh = Vec::new();
+    let mut fresh = BTreeSet::new();
     fresh_texts(&value, &mut fresh);
     mask(&mut value, names);
     sort(&mut value);
@@ -87,10 +88,8 @@ pub(super) fn blank(bytes: &[u8], names: &Names) -> Value {
             blank(text.as_bytes(), names)
         } else {
             // Items that rank alike stand in any order.
-            let text =
-                fresh.iter().fold(text.to_owned(), |text, fresh| text.replace(fresh.as_str(), "fresh"));
             let mut lines: Vec<String> =
-                text.lines().map(|line| without_fresh(&names.replaced(line))).collect();
+                text.lines().map(|line| names.replaced(&without_fresh(line, &fresh))).collect();
             lines.sort_unstable();
             json!(lines)
         };
@@ -129,13 +128,13 @@ pub(super) fn loose(value: &Value) -> usize {
 }
 
 /// The texts of a reply that are fresh.
-fn fresh_texts(value: &Value, texts: &mut Vec<String>) {
+fn fresh_texts(value: &Value, texts: &mut BTreeSet<String>) {
     match value {
         Value::Object(members) => {
             for (name, member) in members {
                 match member {
                     Value::String(text) if FRESH.contains(&name.as_str()) && text.len() >= SHORT => {
-                        texts.push(text.clone());
+                        texts.insert(text.clone());
                     }
                     _ if OF_ITEMS.contains(&name.as_str()) && members.contains_key("item_id") => {}
                     _ => fresh_texts(member, texts),
@@ -147,13 +146,18 @@ fn fresh_texts(value: &Value, texts: &mut Vec<String>) {
     }
 }
 
-/// A line of text without what may be a time or the name of a receipt.
-fn without_fresh(line: &str) -> String {
+/// A line of text without what is fresh in its reply, or may be a time or the name of a receipt.
+fn without_fresh(line: &str, fresh: &BTreeSet<String>) -> String {
+    let is_fresh = |word: &str| {
+        fresh.contains(word) || word.parse::<Timestamp>().is_ok() || word.starts_with("urn:oap:receipt:")
+    };
     let is_part = |c: char| c.is_ascii_alphanumeric() || "-_.:+".contains(c);
     let words = line.split_inclusive(|c| !is_part(c)).map(|word| {
         let bare = word.trim_end_matches(|c| !is_part(c)).trim_end_matches('.');
-        let is_fresh = bare.parse::<Timestamp>().is_ok() || bare.starts_with("urn:oap:receipt:");
-        if is_fresh { word.replace(bare, &"x".repeat(bare.len())) } else { word.to_owned() }
+        // What it is may stand before it.
+        let named = bare.split_once(':').map_or(bare, |(_, named)| named);
+        let found = [bare, named].into_iter().find(|word| is_fresh(word));
+        found.map_or_else(|| word.to_owned(), |found| word.replace(found, &"x".repeat(found.len())))
     });
     words.collect()
 }

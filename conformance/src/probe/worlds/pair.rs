@@ -107,13 +107,15 @@ pub(in super::super) async fn pair(
         Lived::fill(context, &world, manifest, &canaries).await?,
         Lived::fill(beside, &other, manifest, &canaries).await?,
     ];
+    let subscriptions = asked::subscriptions(contexts);
     let mut pair = Pair {
         level: format!("level {} of {}", grant.draft["trust_level"], grant.draft["redaction_profile"]),
         // Two that show nothing look the same.
         is_shown: world.items().any(|item| look(item).iter().all(Option::is_some)),
         fresh: BTreeMap::new(),
         receipts: [Value::Null, Value::Null],
-        subscriptions: asked::subscriptions(contexts),
+        names: [(&sides[0], &subscriptions[0]), (&sides[1], &subscriptions[1])]
+            .map(|(side, subscription)| names(side, subscription)),
         exchanged: None,
         sides,
     };
@@ -132,8 +134,7 @@ pub(in super::super) async fn pair(
     for ids in [[first, NO_ITEM], [NO_ITEM, second]] {
         asks.extend(asked::of_hidden(ids, offers));
     }
-    let names = pair.subscriptions.clone();
-    asks.extend(asked::further(context, offers, &shown, &names));
+    asks.extend(asked::further(context, offers, &shown, &subscriptions));
     let mut again = pair.round(asks, findings).await?;
     // What becomes of what is hidden on one side alone shows on neither.
     let [of_one, of_other] = &hidden;
@@ -161,7 +162,7 @@ pub(in super::super) async fn pair(
     let ids = if is_second { [first, gone.as_str()] } else { [gone.as_str(), second] };
     again.extend(asked::of_hidden(ids, offers));
     if offers.events {
-        again.push(asked::ended(&names));
+        again.push(asked::ended(&subscriptions));
     }
     pair.round(again, findings).await.map(|_| pair.is_shown)
 }
@@ -177,8 +178,8 @@ struct Pair<'a> {
     fresh: BTreeMap<String, BTreeSet<String>>,
     /// The receipt of the last answer of each side.
     receipts: [Value; 2],
-    /// The name of a subscription of each side.
-    subscriptions: [String; 2],
+    /// The names that differ between the sides, and what stands for them.
+    names: [Names; 2],
     /// When all grants were exchanged last.
     exchanged: Option<Timestamp>,
 }
@@ -192,9 +193,8 @@ impl Pair<'_> {
         };
         let first = asks[0].told(one, of_one, &self.receipts[0]).await?;
         let second = asks[1].told(other, of_other, &self.receipts[1]).await?;
-        let names = self.names();
         let fresh = self.fresh.entry(asks[0].door()).or_insert_with(|| FRESH.map(str::to_owned).into());
-        let [of_first, of_second] = &names;
+        let [of_first, of_second] = &self.names;
         let both = [(&first, of_first), (&second, of_second)];
         if first.status == second.status && !headers_apart(both, fresh).is_empty() {
             for _ in 0..AGAIN {
@@ -205,17 +205,6 @@ impl Pair<'_> {
             }
         }
         Ok(Some([first, second]))
-    }
-
-    /// The names that differ between the sides, and what stands for them.
-    fn names(&self) -> [Names; 2] {
-        let [one, other] = &self.sides;
-        let [of_one, of_other] = &self.subscriptions;
-        [(one, of_one), (other, of_other)].map(|(side, subscription)| {
-            let mut names = names(side);
-            names.put(subscription, "subscription");
-            names
-        })
     }
 
     /// Has tokens for all grants of both sides: one may have been for a minute.
@@ -263,9 +252,8 @@ impl Pair<'_> {
                 if page == 0 && replies.iter().all(|reply| AGAIN_AT.contains(&reply.status)) {
                     answered.push(asked.clone());
                 }
-                let names = self.names();
                 let fresh = self.fresh.get(&ask.door()).cloned().unwrap_or_default();
-                if let Some((at, why)) = apart(replies.each_ref(), &names, &fresh) {
+                if let Some((at, why)) = apart(replies.each_ref(), &self.names, &fresh) {
                     findings.push(Finding {
                         seed: self.sides[0].world.seed,
                         grant: format!(
@@ -371,8 +359,9 @@ async fn asked_by_another(lived: &Lived<'_>, hidden: &BTreeSet<&str>) -> Result<
 }
 
 /// The names that differ between the fillings, and what stands for them.
-fn names(lived: &Lived<'_>) -> Names {
+fn names(lived: &Lived<'_>, subscription: &str) -> Names {
     let mut names = Names::default();
+    names.put(subscription, "subscription");
     names.put(&lived.world.scope, "scope");
     let times = lived.world.items().map(|item| item.draft["provenance"]["captured_at"].to_string());
     for (id, at) in lived.ids.values().zip(times) {
@@ -491,6 +480,15 @@ mod tests {
         assert!(!differ(&vector([0.6, -0.8]), &vector([0.6001, -0.8])));
         assert!(differ(&vector([0.6, -0.8]), &vector([0.62, -0.8])));
         assert!(differ(&vector([0.6, -0.8]), &vector([f32::NAN, -0.8])));
+    }
+
+    #[test]
+    fn a_document_on_several_lines_is_compared() {
+        let told =
+            |number: u64| format!("{{\n  \"request_id\": \"x\",\n  \"n\": {number}\n}}\n").into_bytes();
+        assert!(!differ(&told(1), &told(1)));
+        assert!(differ(&told(1), &told(2)));
+        assert!(differ(b": 37 items\n\n", b": 38 items\n\n"));
     }
 
     #[test]

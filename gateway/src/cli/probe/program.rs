@@ -63,21 +63,22 @@ impl Program {
         let mut lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let line = lines.exchange(command)?;
         drop(lines);
-        let answer: Value = serde_json::from_str(&line)
-            .map_err(|e| SetupError::Broken(format!("the setup program answered {line:?}: {e}")))?;
-        let said = |member: &str| answer.get(member).filter(|said| !said.is_null());
-        match (said("lacks"), said("error")) {
-            // What a command answers with is the probes' to read.
-            (None, None) => Ok(answer),
-            (Some(Value::String(what)), _) => Err(SetupError::Lacks(what.clone())),
-            (None, Some(Value::String(why))) if answer["fault"] == true => {
-                Err(SetupError::Fault(why.clone()))
-            }
-            (None, Some(Value::String(why))) => Err(SetupError::Refused(why.clone())),
-            _ => {
-                Err(SetupError::Broken(format!("the setup program answered {answer}, where a text says why")))
-            }
-        }
+        said(&line)
+    }
+}
+
+/// What a line of a setup program says.
+fn said(line: &str) -> Result<Value, SetupError> {
+    let answer: Value = serde_json::from_str(line)
+        .map_err(|e| SetupError::Broken(format!("the setup program answered {line:?}: {e}")))?;
+    let member = |name: &str| answer.get(name).filter(|said| !said.is_null());
+    match (member("lacks"), member("error")) {
+        // What a command answers with is the probes' to read.
+        (None, None) => Ok(answer),
+        (Some(Value::String(what)), _) => Err(SetupError::Lacks(what.clone())),
+        (None, Some(Value::String(why))) if answer["fault"] == true => Err(SetupError::Fault(why.clone())),
+        (None, Some(Value::String(why))) => Err(SetupError::Refused(why.clone())),
+        _ => Err(SetupError::Broken(format!("the setup program answered {answer}, where a text says why"))),
     }
 }
 
@@ -96,5 +97,23 @@ impl Drop for Lines {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_program_lacks_is_no_refusal() {
+        assert!(matches!(said(r#"{"lacks": "audit"}"#), Err(SetupError::Lacks(what)) if what == "audit"));
+        assert!(matches!(said(r#"{"error": "no"}"#), Err(SetupError::Refused(_))));
+        assert!(matches!(said(r#"{"error": "no", "fault": true}"#), Err(SetupError::Fault(_))));
+        for done in ["{}", r#"{"error": null, "lacks": null}"#, "[]", "null"] {
+            assert!(said(done).is_ok(), "{done}");
+        }
+        for odd in [r#"{"lacks": true}"#, r#"{"error": {}}"#, "", "audit"] {
+            assert!(matches!(said(odd), Err(SetupError::Broken(_))), "{odd}");
+        }
     }
 }
