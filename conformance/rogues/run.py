@@ -1,27 +1,44 @@
 #!/usr/bin/env python3
-"""Builds the gateway with one fault at a time (faults.toml) and runs the probes against it.
+"""Puts faults into the gateway (faults.toml) and runs the probes against it, one fault at a time.
 
-    conformance/rogues/run.py [--list] [PART OF A NAME]
+    conformance/rogues/run.py [--list] [--switched] [PART OF A NAME]
 
-Works on a copy under target/rogues. Every fault costs a build of half a minute or so; the first one builds everything. Exit status
-1 when a fault is not caught by the probe that is meant for it, or does not build.
+Works on a copy under target/rogues. Nearly all faults are put in at once, each behind a switch that an environment variable turns on: the body of the
+function that it changes stands there twice. So one build serves for them. A fault that changes what no switch can (an attribute, a constant, a
+`const fn`) has a build of its own, after the others, which `--switched` leaves out. What builds once is built for the tests of the workspace:
+CARGO_TARGET_DIR=target takes what was built there. Exit status 1 when a fault is not caught by the probe that is meant for it, or does not build.
 """
 
+import json
 import os
+import re
 import shutil
 import subprocess
 import sys
 import time
 import tomllib
+from collections import defaultdict
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 COPY = ROOT / "target" / "rogues" / "copy"
+TARGET = os.environ.get("CARGO_TARGET_DIR", str(COPY.parent / "target"))
+LIBRARY = "crates/identity/src/lib.rs"
+SWITCH = """
+/// Whether a fault is on: the one that OAP_FAULT numbers.
+#[doc(hidden)]
+#[must_use]
+pub fn fault(number: u32) -> bool {
+    static ON: std::sync::OnceLock<u32> = std::sync::OnceLock::new();
+    *ON.get_or_init(|| std::env::var("OAP_FAULT").ok().and_then(|n| n.parse().ok()).unwrap_or(0)) == number
+}
+"""
 # A gateway without a log, and one with a log.
 TESTS = ["the_honest_gateway_fails_no_probe", "a_gateway_with_a_log_passes"]
-# Of the workspace, as `mutants.py` builds it: what both need of others is built once.
-TEST = ["cargo", "test", "--locked", "--workspace", "--test", "probes", "--", *TESTS]
-TARGET = os.environ.get("CARGO_TARGET_DIR", str(COPY.parent / "target"))
+OF_LOGS = ["own-log", "witnessed-receipts"]
+# How a function begins, as rustfmt writes it.
+FUNCTION = re.compile(r"^( *)(?:pub(?:\([a-z: ]+\))? )?(const )?(?:async )?fn \w", re.M)
 
 
 def copy(besides=()):
@@ -35,55 +52,158 @@ def copy(besides=()):
             shutil.copyfile(source, target)
 
 
-def put_in(fault):
-    """Edits the copy; the texts as they were."""
-    before = {}
-    for edit in [fault, *fault.get("also", [])]:
-        path = COPY / edit["file"]
-        text = path.read_text()
-        before.setdefault(path, text)
+def write(texts):
+    """Writes files of the copy; what is as it was keeps its time."""
+    for name, text in texts.items():
+        if (COPY / name).read_text() != text:
+            (COPY / name).write_text(text)
+
+
+def edits(fault):
+    return [fault, *fault.get("also", [])]
+
+
+def put_in(fault, texts):
+    """The files that a fault changes, with it; they begin as in `texts` or as they are."""
+    changed = dict(texts)
+    for edit in edits(fault):
+        text = changed.setdefault(edit["file"], (ROOT / edit["file"]).read_text())
         assert text.count(edit["was"]) == 1, f"{fault['name']}: {edit['file']} has changed"
-        path.write_text(text.replace(edit["was"], edit["is"]))
-    return before
+        changed[edit["file"]] = text.replace(edit["was"], edit["is"])
+    return changed
 
 
-def probed():
-    """The ids of the probes that fail; None when there is no build."""
-    env = {**os.environ, "CARGO_TARGET_DIR": TARGET, "OAP_PROBE_SEEDS": "1", "RUST_BACKTRACE": "0"}
-    run = subprocess.run(TEST, cwd=COPY, env=env, text=True, capture_output=True)
-    if f"running {len(TESTS)} tests" not in run.stdout:
-        print(run.stderr[-3000:], file=sys.stderr)
+def body(text, place):
+    """The body of the function around a place: where it begins and ends, within its braces. None where a switch cannot be asked."""
+    around = None
+    for found in FUNCTION.finditer(text, 0, place):
+        end = text.find(f"\n{found[1]}}}", found.start())
+        begin = re.compile(r"\{$", re.M).search(text, found.end())
+        if end >= place and begin and begin.end() <= place:
+            around = None if found[2] else (begin.end(), end + 1)
+    return around
+
+
+def switched(faults):
+    """The files with every fault behind its switch; the numbers of those that are."""
+    bodies, added, numbers = defaultdict(lambda: defaultdict(list)), defaultdict(list), []
+    for number, fault in faults.items():
+        found, more = [], []
+        for edit in edits(fault):
+            text = (ROOT / edit["file"]).read_text()
+            assert text.count(edit["was"]) == 1, f"{fault['name']}: {edit['file']} has changed"
+            same = len(os.path.commonprefix([edit["was"], edit["is"]]))
+            where = body(text, text.index(edit["was"]) + same)
+            if where:
+                found.append((edit, where))
+            elif edit["is"].startswith(edit["was"]):
+                # What is only added does nothing where nobody asks for it.
+                more.append(edit)
+            else:
+                break
+        else:
+            numbers.append(number)
+            for edit in more:
+                added[edit["file"]].append(edit)
+            for edit, where in found:
+                bodies[edit["file"]][where].append((number, edit))
+    texts = {}
+    for file in {*bodies, *added}:
+        whole = (ROOT / file).read_text()
+        text, last = "", 0
+        switch = "crate::fault" if file.startswith("crates/identity/") else "oap_identity::fault"
+        for (begin, end), changes in sorted(bodies[file].items()):
+            right = whole[begin:end]
+            wrong = defaultdict(lambda right=right: right)
+            for number, edit in changes:
+                # Of what changes the first line of a body, or what stands before it, the rest counts.
+                was, is_ = edit["was"], edit["is"]
+                if was not in wrong[number]:
+                    same = len(os.path.commonprefix([was, is_]))
+                    assert right.startswith(was[same:]), f"{file}: {was}"
+                    wrong[number] = is_[same:] + right[len(was) - same :]
+                else:
+                    wrong[number] = wrong[number].replace(was, is_)
+            text += whole[last:begin] + " "
+            for number, other in wrong.items():
+                text += f"if {switch}({number}) {{{other}}} else "
+            text += "{" + right + "}\n"
+            last = end
+        text += whole[last:]
+        for edit in added[file]:
+            assert text.count(edit["was"]) == 1, f"{file}: {edit['was']}"
+            text = text.replace(edit["was"], edit["is"])
+        texts[file] = text
+    texts[LIBRARY] = texts.get(LIBRARY, (ROOT / LIBRARY).read_text()) + SWITCH
+    return texts, numbers
+
+
+def built():
+    """The program of the probes; None where there is none, and what the compiler says."""
+    command = ["cargo", "test", "--locked", "--workspace", "--test", "probes", "--no-run", "--message-format=json"]
+    run = subprocess.run(command, cwd=COPY, env={**os.environ, "CARGO_TARGET_DIR": TARGET}, text=True, capture_output=True)
+    said = [json.loads(line) for line in run.stdout.splitlines() if line.startswith("{")]
+    programs = [one["executable"] for one in said if one.get("executable") and one["profile"]["test"]]
+    errors = [one["message"]["rendered"] for one in said if one.get("reason") == "compiler-message" and one["message"]["level"] == "error"]
+    return (programs[0] if run.returncode == 0 and programs else None), "".join(errors) or run.stderr
+
+
+def failed(program, number, only):
+    """The probes of one seed that fail; None where the program does not come to an end."""
+    test = TESTS[1] if only in OF_LOGS else TESTS[0]
+    more = {"OAP_FAULT": str(number), "OAP_PROBE_SEEDS": "1", "OAP_PROBE_ONLY": only, "RUST_BACKTRACE": "0"}
+    try:
+        run = subprocess.run([program, "--exact", test], cwd=COPY / "conformance", env={**os.environ, **more}, text=True, capture_output=True, timeout=300)
+    except subprocess.TimeoutExpired:
         return None
     return {line.split()[1] for line in run.stdout.splitlines() if line.startswith("FAILED ")}
 
 
 def main():
     arguments = sys.argv[1:]
-    faults = tomllib.loads((ROOT / "conformance/rogues/faults.toml").read_text())["fault"]
+    every = tomllib.loads((ROOT / "conformance/rogues/faults.toml").read_text())["fault"]
     wanted = [a for a in arguments if not a.startswith("--")]
-    faults = [fault for fault in faults if all(part in fault["name"] for part in wanted)]
+    faults = {number: fault for number, fault in enumerate(every, 1) if all(part in fault["name"] for part in wanted)}
     if "--list" in arguments:
-        for fault in faults:
+        for fault in faults.values():
             print(f"{fault['name']:<70}{fault['meant']}")
         return 0
-    copy()
-    failed = probed()
-    if failed is None or failed:
-        print(f"without a fault: {failed}", file=sys.stderr)
+    texts, numbers = switched(faults)
+    copy(besides=texts)
+    write(texts)
+    program, errors = built()
+    if not program:
+        print(errors, file=sys.stderr)
         return 1
-    missed = 0
-    for fault in faults:
-        started = time.monotonic()
-        before = put_in(fault)
-        failed = probed()
-        for path, text in before.items():
-            path.write_text(text)
-        caught = failed is not None and fault["meant"] in failed
-        missed += not caught
-        others = ", ".join(sorted((failed or set()) - {fault["meant"]}))
-        verdict = "no build" if failed is None else "caught" if caught else "MISSED"
-        print(f"{verdict:<9}{fault['name']:<70}{fault['meant']:<32}{time.monotonic() - started:4.0f} s  {others}", flush=True)
-    print(f"{len(faults) - missed} of {len(faults)} caught")
+    missed = []
+
+    def asked(program, number):
+        fault, started = faults[number], time.monotonic()
+        found = failed(program, number, fault["meant"])
+        verdict = "no end" if found is None else "caught" if fault["meant"] in found else "MISSED"
+        if verdict != "caught":
+            missed.append(number)
+        print(f"{verdict:<9}{fault['name']:<70}{fault['meant']:<32}{time.monotonic() - started:4.0f} s", flush=True)
+
+    wrong = {meant for meant in sorted({fault["meant"] for fault in faults.values()}) if failed(program, 0, meant) != set()}
+    if wrong:
+        print(f"without a fault: {wrong}", file=sys.stderr)
+        return 1
+    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+        list(pool.map(lambda number: asked(program, number), numbers))
+    rest = [] if "--switched" in arguments else [number for number in faults if number not in numbers]
+    before = {name: (ROOT / name).read_text() for name in texts}
+    for number in rest:
+        write(before | put_in(faults[number], {}))
+        alone, errors = built()
+        if alone:
+            asked(alone, number)
+        else:
+            missed.append(number)
+            print(f"no build {faults[number]['name']}", flush=True)
+        before |= {edit["file"]: (ROOT / edit["file"]).read_text() for edit in edits(faults[number])}
+    of = len(numbers) + len(rest)
+    print(f"{of - len(missed)} of {of} caught")
     return 1 if missed else 0
 
 

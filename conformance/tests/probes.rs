@@ -186,6 +186,7 @@ const AT_DOORS: &[AtDoors] = &[
         conditions: &["envelope: "],
         but_for: &[],
     },
+    AtDoors { doors: &["acknowledgement in a letter"], conditions: &["acknowledgement: "], but_for: &[] },
     AtDoors { doors: &["countersignature"], conditions: &["countersignature: "], but_for: &[] },
     AtDoors { doors: &["log"], conditions: &["log: "], but_for: &[] },
     AtDoors { doors: &["deletion"], conditions: &["deletion: "], but_for: &[] },

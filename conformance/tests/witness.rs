@@ -176,6 +176,8 @@ struct Fault {
     meant: &'static str,
     /// Whether it is put into a witness with a model of embeddings.
     model: bool,
+    /// Whether it is put in each time.
+    always: bool,
     /// Whether the probes are to take it that its clock goes on by itself, as over HTTP.
     goes_on: bool,
     /// The seed of the run: worlds are begun with one that shows it, so that few are made.
@@ -205,13 +207,13 @@ fn faults() -> Vec<Fault> {
             let edits: Vec<Edit> =
                 std::iter::once(fault).chain(also.into_iter().flatten()).map(edit).collect();
             let flag = |name: &str| fault.get(name).and_then(toml::Value::as_bool).unwrap_or(false);
-            let (model, goes_on) = (flag("model"), flag("goes_on"));
+            let (model, goes_on, always) = (flag("model"), flag("goes_on"), flag("always"));
             let name = text(fault, "name");
             for (file, was, _) in &edits {
                 let text = std::fs::read_to_string(Path::new(ROOT).join("conformance/witness").join(file));
                 assert_eq!(text.unwrap().matches(was.as_str()).count(), 1, "{name}");
             }
-            Fault { name, meant, model, goes_on, seed, edits }
+            Fault { name, meant, model, always, goes_on, seed, edits }
         })
         .collect()
 }
@@ -222,7 +224,8 @@ const LEFT: [&str; 5] = ["FE-9", "FE-10", "FE-11", "FE-12", "FE-13"];
 /// Seeds of the witness, each with a world or two; and with `OAP_LONG`.
 const SEEDS: [u64; 2] = [2, 8];
 
-/// Of the faults one in so many is put in alone; with `OAP_LONG` each is.
+/// Of the faults one in so many is put in alone, from one that `OAP_FAULTS_FROM` numbers (`.ci/run`: by the commit); those that are to be each time are, and
+/// with `OAP_LONG` every one is.
 const ONE_IN: usize = 3;
 
 fn is_long() -> bool {
@@ -340,11 +343,13 @@ fn a_fault_in_the_witness_is_caught_by_the_probe_meant_for_it() {
     let some = std::env::var("OAP_ROGUE").ok();
     let one_in = if is_long() || some.is_some() { 1 } else { ONE_IN };
     let some = some.unwrap_or_default();
+    let from: usize = std::env::var("OAP_FAULTS_FROM").ok().and_then(|n| n.parse().ok()).unwrap_or(0);
     // How many seeds are tried, to find one that shows a fault in few worlds.
     let seeds: u64 = std::env::var("OAP_ROGUE_SEEDS").ok().and_then(|n| n.parse().ok()).unwrap_or(1);
     let faults = faults();
-    let chosen = faults.iter().filter(|fault| fault.name.contains(&some));
-    let left = Mutex::new(chosen.step_by(one_in));
+    let named = faults.iter().filter(|fault| fault.name.contains(&some)).enumerate();
+    let chosen = named.filter(|(number, fault)| number % one_in == from % one_in || fault.always);
+    let left = Mutex::new(chosen.map(|(_, fault)| fault));
     let missed = Mutex::new(Vec::new());
     std::thread::scope(|scope| {
         for _ in 0..2 {

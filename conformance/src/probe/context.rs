@@ -253,10 +253,14 @@ impl<'a> Context<'a> {
     fn count(&self, request: &Request) -> Result<(), Failed> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if state.requests >= self.limits.requests {
-            return Err(Failed::Skipped("the run has used up its requests".to_owned()));
+            return Err(Failed::Skipped(
+                "the run has used up its requests: --max-requests gives it more".to_owned(),
+            ));
         }
         if state.until.is_some_and(|until| self.clock.now() >= until) {
-            return Err(Failed::Skipped("the run has used up its time".to_owned()));
+            return Err(Failed::Skipped(
+                "the run has used up its time: --max-seconds gives it more".to_owned(),
+            ));
         }
         state.requests += 1;
         drop(state);

@@ -153,9 +153,9 @@ impl Corrected {
 }
 
 impl Step {
-    /// Whether its owner does it.
+    /// Whether grantees may see something else after it: its owner did something, or time went by, in which items end.
     #[must_use]
-    pub const fn is_of_owner(&self) -> bool {
+    pub const fn changes_views(&self) -> bool {
         match self {
             Self::Capture { .. }
             | Self::Correct { .. }
@@ -170,7 +170,8 @@ impl Step {
             | Self::Context { .. }
             | Self::Bridge { .. }
             | Self::Unbridge
-            | Self::Consent { .. } => true,
+            | Self::Consent { .. }
+            | Self::Wait { .. } => true,
             Self::Query { .. }
             | Self::Page { .. }
             | Self::Export { .. }
@@ -178,8 +179,7 @@ impl Step {
             | Self::Ack { .. }
             | Self::Vectors { .. }
             | Self::Exchange { .. }
-            | Self::State { .. }
-            | Self::Wait { .. } => false,
+            | Self::State { .. } => false,
         }
     }
 

@@ -22,6 +22,9 @@ const DOCUMENTS: [&str; 5] = [
     include_str!("../../../crates/memory/profiles/full.v1.toml"),
 ];
 
+/// What has tables of its own.
+const ENTITIES: [&str; 3] = ["oap.entity.contact", "oap.entity.calendar_event", "oap.entity.task"];
+
 /// Changes that nothing outside can see, by a part of their names, and why.
 const EQUIVALENT: [(&str, &str); 1] = [(
     "full.v1\" general level 0: \"*\" at 1",
@@ -40,9 +43,15 @@ fn levels(document: &mut Toml, entity: bool) -> Option<&mut Vec<Toml>> {
     table.get_mut("level")?.as_array_mut()
 }
 
-/// The documents in which the fields or the text of one level are others.
+/// The documents in which one cell is another: the type of entity that a table of its own is for, the fields or the text of one level.
 fn others(document: &Toml) -> Vec<Changed> {
     let mut all = Vec::new();
+    let of = document.get("entity").and_then(|entity| entity.get("type"));
+    for other in ENTITIES.map(Toml::from).into_iter().filter(|other| of.is_some_and(|of| of != other)) {
+        let mut document = document.clone();
+        document["entity"]["type"] = other.clone();
+        all.push(Changed { what: format!("{} for {other}", document["name"]), document });
+    }
     for entity in [false, true] {
         let mut original = document.clone();
         let Some(original) = levels(&mut original, entity).cloned() else { continue };

@@ -1,6 +1,8 @@
 //! Acknowledgements of answers, as a grantee can write them in letters (protocol section 8.1).
 
 use super::super::context::{Context, Session, expect, seal};
+use super::super::refusals::rules::AckLetterRule;
+use super::super::refusals::{Condition, lifted};
 use super::super::{Failed, Probe, Severity};
 use super::letters::{door, letter, replied};
 use super::{note, owned, probe};
@@ -68,25 +70,39 @@ impl Teller<'_> {
         })
     }
 
-    /// That it is refused, for one of these reasons.
-    async fn refuses(
-        &self,
-        what: &str,
-        reasons: &[&str],
-        from: &Signer,
-        kind: &str,
-        body: Value,
-    ) -> Result<(), Failed> {
+    /// That it is refused.
+    async fn refuses(&self, rule: AckLetterRule, wrong: Wrong<'_>) -> Result<(), Failed> {
+        let Wrong { what, reasons, from, kind, body } = wrong;
         let said = self.told(from, kind, body).await?;
         let is_reason = said["reason"].as_str().is_some_and(|reason| reasons.contains(&reason));
         expect(said["outcome"] == "refused" && is_reason, || {
             format!(
-                "{what}: outcome {}, reason {}, must be refused, {}",
+                "an acknowledgement in a letter: {rule}: {what}: outcome {}, reason {}, must be refused, {}",
                 said["outcome"],
                 said["reason"],
                 reasons.join(" or ")
             )
         })
+    }
+}
+
+/// A letter that breaks one condition.
+struct Wrong<'a> {
+    what: &'static str,
+    /// One of which the reply must name.
+    reasons: &'static [&'static str],
+    from: &'a Signer,
+    kind: &'static str,
+    body: Value,
+}
+
+impl<'a> Wrong<'a> {
+    const fn countersignature(what: &'static str, from: &'a Signer, body: Value) -> Self {
+        Self { what, reasons: &["unknown"], from, kind: FIRST, body }
+    }
+
+    const fn link(what: &'static str, from: &'a Signer, body: Value) -> Self {
+        Self { what, reasons: &["not_next"], from, kind: NEXT, body }
     }
 }
 
@@ -108,8 +124,9 @@ async fn countersigned(context: &Context<'_>, session: &Session, receipt: &Value
     Ok(signatures.iter().filter(|signature| signature["by"] == kid).count())
 }
 
-/// What was given is acknowledged by whom it was given to, once, and in turn; anything else proves nothing and is not taken.
-async fn acknowledgements(context: &Context<'_>) -> Result<(), Failed> {
+/// What was given is acknowledged by whom it was given to, once, and in turn; anything else proves nothing and is not taken. Each condition is
+/// broken alone, in their order: what has to be taken between two of them is.
+pub(in super::super) async fn acknowledgements(context: &Context<'_>) -> Result<(), Failed> {
     door(context)?;
     let document = context.document().await?;
     let label = context.word();
@@ -120,55 +137,76 @@ async fn acknowledgements(context: &Context<'_>) -> Result<(), Failed> {
     let later = context.answer(&session, &everything).await?["receipt"].clone();
     let (me, other) = (&session.grantee, context.stranger());
     let teller = Teller { context, document };
-    // Of nothing that was given.
-    let mut invented = receipt.clone();
-    invented["receipt_id"] = json!(ReceiptId::new(context.now(), context.random()));
-    let mut bent = receipt.clone();
-    bent["provenance_tags_out"] = json!([]);
-    let mut wrong = vec![
-        ("a receipt that there is not", me, countersignature(&invented, me, me)?),
-        ("a receipt with other words", me, countersignature(&bent, me, me)?),
-        ("a receipt by somebody whom it does not name", &other, countersignature(&receipt, &other, &other)?),
-        (
-            "a receipt by its grantee, in a letter of somebody else's",
-            &other,
-            countersignature(&receipt, me, me)?,
-        ),
-        ("a receipt by another key in the grantee's name", me, countersignature(&receipt, &other, me)?),
-    ];
-    // The exchange of the grant for a token names the grantee, and is no answer.
-    let log = listed(context, &session).await?;
-    let is_none = |one: &&Value| one["action_id"] != "memory.query" && one["agent_did"] == me.did().as_str();
-    if let Some(none) = log.iter().find(is_none) {
-        wrong.push(("a receipt of no answer", me, countersignature(none, me, me)?));
-    }
-    for (what, from, body) in wrong {
-        teller.refuses(&format!("a countersignature of {what}"), &["unknown"], from, FIRST, body).await?;
-    }
-    // Whatever of a chain that nobody began.
     let first = countersignature(&receipt, me, me)?;
     let linked = |number, before: &Value| link(context, &receipt, number, before, me);
-    let none = ["unknown", "not_next"];
-    teller.refuses("the third link of no chain", &none, me, NEXT, linked(3, &first["signature"])?).await?;
-    expect(countersigned(context, &session, &receipt).await? == 0, || {
-        "a countersignature that was refused is under the receipt".to_owned()
-    })?;
-    // What is right, and the same once more in a letter of its own.
-    for what in ["a countersignature with nothing wrong", "the same countersignature again"] {
-        teller.takes(what, me, FIRST, first.clone()).await?;
-        expect(countersigned(context, &session, &receipt).await? == 1, || {
-            format!("{what}: it is not once under the receipt")
-        })?;
+    let like = |change: &dyn Fn(&mut Value)| {
+        let mut receipt = receipt.clone();
+        change(&mut receipt);
+        countersignature(&receipt, me, me)
+    };
+    for rule in AckLetterRule::ALL.iter().copied() {
+        let wrong = match rule {
+            AckLetterRule::Receipt => {
+                let id = ReceiptId::new(context.now(), context.random());
+                Wrong::countersignature("there is none", me, like(&|r| r["receipt_id"] = json!(id))?)
+            }
+            AckLetterRule::Words => {
+                Wrong::countersignature("other tags", me, like(&|r| r["provenance_tags_out"] = json!([]))?)
+            }
+            AckLetterRule::Agent => Wrong::countersignature(
+                "somebody whom it does not name",
+                &other,
+                countersignature(&receipt, &other, &other)?,
+            ),
+            AckLetterRule::Sender => Wrong::countersignature("somebody else's letter", &other, first.clone()),
+            AckLetterRule::Signature => Wrong::countersignature(
+                "another key in the grantee's name",
+                me,
+                countersignature(&receipt, &other, me)?,
+            ),
+            AckLetterRule::Scalar => {
+                let mut body = first.clone();
+                let value = body["signature"]["value"].as_str().map(lifted);
+                body["signature"]["value"] = json!(value);
+                Wrong::countersignature("S + L", me, body)
+            }
+            AckLetterRule::Answer => {
+                // The exchange of the grant for a token names the grantee, and is no answer.
+                let log = listed(context, &session).await?;
+                let agent = me.did().as_str();
+                let is_none = |one: &&Value| one["action_id"] != "memory.query" && one["agent_did"] == agent;
+                let Some(none) = log.iter().find(is_none) else { continue };
+                Wrong::countersignature("an exchange", me, countersignature(none, me, me)?)
+            }
+            AckLetterRule::Begun => Wrong {
+                reasons: &["unknown", "not_next"],
+                ..Wrong::link("the third link of no chain", me, linked(3, &first["signature"])?)
+            },
+            AckLetterRule::Turn => {
+                expect(countersigned(context, &session, &receipt).await? == 0, || {
+                    "a countersignature that was refused is under the receipt".to_owned()
+                })?;
+                // What is right, and the same once more in a letter of its own.
+                for what in ["a countersignature with nothing wrong", "the same countersignature again"] {
+                    teller.takes(what, me, FIRST, first.clone()).await?;
+                    expect(countersigned(context, &session, &receipt).await? == 1, || {
+                        format!("{what}: it is not once under the receipt")
+                    })?;
+                }
+                Wrong::link("the granter's by the grantee", me, linked(2, &first["signature"])?)
+            }
+            AckLetterRule::Next => {
+                let before = linked(2, &first["signature"])?["acknowledgement"].clone();
+                Wrong::link("one is left out", me, linked(3, &before)?)
+            }
+            AckLetterRule::InForce => {
+                context.owner(json!({"do": "revoke", "grant_id": session.grant["grant_id"]})).await?;
+                let body = countersignature(&later, me, me)?;
+                Wrong { reasons: &["over"], ..Wrong::countersignature("it was taken back since", me, body) }
+            }
+        };
+        teller.refuses(rule, wrong).await?;
+        context.note_at(&Condition::AckLetter(rule), "acknowledgement in a letter");
     }
-    // The next link is the granter's to give.
-    let next = ["not_next"];
-    teller
-        .refuses("the granter's link by the grantee", &next, me, NEXT, linked(2, &first["signature"])?)
-        .await?;
-    let skipping = linked(3, &linked(2, &first["signature"])?["acknowledgement"])?;
-    teller.refuses("a link that skips one", &next, me, NEXT, skipping).await?;
-    // What was given under a grant that was taken back since.
-    context.owner(json!({"do": "revoke", "grant_id": session.grant["grant_id"]})).await?;
-    let over = countersignature(&later, me, me)?;
-    teller.refuses("a countersignature under a revoked grant", &["over"], me, FIRST, over).await
+    Ok(())
 }

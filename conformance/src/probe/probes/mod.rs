@@ -1,6 +1,6 @@
 //! The probes.
 
-mod acknowledgements;
+pub(super) mod acknowledgements;
 mod among_gateways;
 mod confidential;
 mod credentials;

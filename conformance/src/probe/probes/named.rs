@@ -7,11 +7,17 @@ use super::{note, owned, probe, public};
 use oap_identity::{Hash, Timestamp};
 use oap_memory::receipt;
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 
 pub(super) fn all() -> Vec<Probe> {
     use Severity::{Critical, Major};
     vec![
-        owned("receipts-name-grants", &["RC-1", "ME-12", "DE-01"], Major, probe!(receipts_name_grants)),
+        owned(
+            "receipts-name-grants",
+            &["RC-1", "ME-12", "DE-01", "CO-14", "CO-26"],
+            Major,
+            probe!(receipts_name_grants),
+        ),
         public("public-log", &["RC-2", "SP-07", "CO-10"], Critical, probe!(public_log)),
     ]
 }
@@ -41,6 +47,7 @@ async fn named(
         ("profile", grant["redaction_profile"].clone()),
         ("lawful_basis", json!(grant["lawful_basis"].as_str().unwrap_or("consent"))),
     ];
+    let mut decisions = BTreeSet::new();
     for receipt in receipts {
         let (action, decision) = (&receipt["action_id"], &receipt["policy_decisions"][0]);
         for (member, must) in &must {
@@ -51,8 +58,15 @@ async fn named(
                 format!("a receipt of {action}: {member} is {}, must be {must}", decision[*member])
             })?;
         }
-        let rules = decision["rules"].as_array().is_some_and(|rules| !rules.is_empty());
-        expect(rules, || format!("a receipt of {action} names no rule"))?;
+        let is_named = |rule: &Value| rule.as_str().is_some_and(|rule| !rule.is_empty());
+        let rules = decision["rules"].as_array();
+        expect(rules.is_some_and(|rules| !rules.is_empty() && rules.iter().all(is_named)), || {
+            format!("a receipt of {action} has the rules {}, must name one at least", decision["rules"])
+        })?;
+        let id = &decision["id"];
+        expect(is_named(id) && decisions.insert(id.to_string()), || {
+            format!("a receipt of {action}: the decision's id is {id}, must be its own")
+        })?;
     }
     for (action, outcome) in done {
         let is_there = receipts.iter().any(|receipt| {

@@ -19,8 +19,8 @@ pub(super) fn all() -> Vec<Probe> {
         owned(
             "worlds",
             &[
-                "ME-01", "ME-09", "ME-13", "ME-14", "PR-1", "ME-11", "CO-14", "CO-16", "CO-22", "CO-26",
-                "SP-02", "SP-06", "SP-07", "DE-02", "PS-02", "PS-03", "PS-07", "PJ-03", "PJ-04", "PJ-07",
+                "ME-01", "ME-09", "ME-13", "ME-14", "PR-1", "ME-11", "CO-16", "CO-22", "CO-26", "SP-02",
+                "SP-06", "SP-07", "DE-02", "PS-02", "PS-03", "PS-07", "PJ-03", "PJ-04", "PJ-07",
             ],
             Critical,
             probe!(worlds),

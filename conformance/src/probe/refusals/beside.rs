@@ -1,7 +1,7 @@
 //! Violations of the conditions on countersignatures and on a grantee's questions of the log.
 
 use super::cases::{Cases, OneOrMore};
-use super::jws::changed;
+use super::jws::{changed, lifted};
 use super::rules::{AckRule, LogRule};
 use oap_identity::Signer;
 use serde_json::{Value, json};
@@ -45,6 +45,10 @@ pub(super) fn of_ack(rule: AckRule) -> OneOrMore<Signed> {
         AckRule::Signature => OneOrMore::one(signed("another signature", ABSENT, |body, _, _| {
             let value = body["signature"]["value"].as_str().unwrap_or_default();
             body["signature"]["value"] = json!(changed(value));
+        }))
+        .and(signed("S + L", ABSENT, |body, _, _| {
+            let value = body["signature"]["value"].as_str().unwrap_or_default();
+            body["signature"]["value"] = json!(lifted(value));
         }))
         .and(signed("another algorithm", NO_ID, |body, _, _| body["signature"]["alg"] = json!("none")))
         .and(signed("somebody else's in the agent's name", ABSENT, |body, stranger, bytes| {

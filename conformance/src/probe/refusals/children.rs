@@ -5,7 +5,7 @@ use super::cases::Case;
 use super::doors::of_way;
 use super::forms;
 use super::grants::{self, Limits, Violation, parent};
-use super::jws::part;
+use super::jws::{lifted, part};
 use super::made::{Way, model};
 use super::rules::{ChildRule, Condition};
 use crate::model::Model;
@@ -285,11 +285,21 @@ async fn forged(context: &Context<'_>, way: Way, delegator: &Signer, above: &Val
             )
         })?;
     }
-    let grantee = context.stranger();
-    let mut made = child(context, above, &grantee)?;
-    sign_document(&mut made, &grantee).map_err(|e| Failed::Skipped(e.to_string()))?;
-    let reply = way.hand_in(context, &grantee, &made, std::slice::from_ref(above)).await?;
-    expect([400, 401].contains(&reply.status), || {
-        format!("{way:?}: a child that its own grantee signed: status {}, must be 400 or 401", reply.status)
-    })
+    for (what, is_its_own) in
+        [("that its own grantee signed", true), ("whose signature has S + L for S", false)]
+    {
+        let grantee = context.stranger();
+        let mut made = child(context, above, &grantee)?;
+        signed(&mut made, if is_its_own { &grantee } else { delegator })?;
+        if !is_its_own {
+            let text = made["signature"].as_str().unwrap_or_default();
+            let (header, signature) = text.rsplit_once('.').unwrap_or((text, ""));
+            made["signature"] = json!(format!("{header}.{}", lifted(signature)));
+        }
+        let reply = way.hand_in(context, &grantee, &made, std::slice::from_ref(above)).await?;
+        expect([400, 401].contains(&reply.status), || {
+            format!("{way:?}: a child {what}: status {}, must be 400 or 401", reply.status)
+        })?;
+    }
+    Ok(())
 }

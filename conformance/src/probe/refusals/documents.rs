@@ -1,7 +1,7 @@
 //! Violations of the conditions on a grant that is exchanged. Nobody but the granter can sign one.
 
 use super::cases::Cases;
-use super::jws::changed;
+use super::jws::{changed, lifted};
 use super::rules::DocumentRule;
 use oap_identity::Signer;
 use oap_identity::signed::sign_document;
@@ -38,6 +38,11 @@ pub(super) fn violations(rule: DocumentRule) -> Violation {
                 let text = grant["signature"].as_str().unwrap_or_default();
                 let (signed, signature) = text.rsplit_once('.').unwrap_or((text, ""));
                 grant["signature"] = json!(format!("{signed}.{}", changed(signature)));
+            })
+            .broken("S + L", |grant, _| {
+                let text = grant["signature"].as_str().unwrap_or_default();
+                let (signed, signature) = text.rsplit_once('.').unwrap_or((text, ""));
+                grant["signature"] = json!(format!("{signed}.{}", lifted(signature)));
             })
             .broken("alg none", |grant, _| grant["signature"] = json!("eyJhbGciOiJub25lIn0.."))
             .broken("signed by somebody else", |grant, stranger| {

@@ -131,6 +131,10 @@ fn cases(rule: EnvelopeRule, action: &str) -> Cases<Change> {
             let value = e["signature"]["value"].as_str().unwrap_or_default();
             e["signature"]["value"] = json!(super::jws::changed(value));
         })
+        .broken("S + L", |e, _| {
+            let value = e["signature"]["value"].as_str().unwrap_or_default();
+            e["signature"]["value"] = json!(super::jws::lifted(value));
+        })
         .broken("none", |e, _| e["signature"]["value"] = json!(""))
         .broken("of an envelope with another member", |e, _| e["idempotency_key"] = json!("another"))
         .broken("by somebody else under the agent's name", |e, a| drop(seal(e, a.stranger, a.agent))),

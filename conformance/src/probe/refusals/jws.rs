@@ -30,8 +30,8 @@ pub(super) struct Jws {
     pub(super) header: Value,
     pub(super) claims: Value,
     /// What becomes of the text of the header and of that of the claims before it is signed.
-    pub(super) header_text: fn(String) -> String,
-    pub(super) claims_text: fn(String) -> String,
+    pub(super) header_text: fn(String) -> Vec<u8>,
+    pub(super) claims_text: fn(String) -> Vec<u8>,
     pub(super) seal: Seal,
     /// What becomes of it at last.
     pub(super) finish: fn(String) -> String,
@@ -44,8 +44,8 @@ impl Jws {
         Self {
             header,
             claims,
-            header_text: |text| text,
-            claims_text: |text| text,
+            header_text: String::into_bytes,
+            claims_text: String::into_bytes,
             seal: Seal::Own,
             finish: |text| text,
             copies: 1,
@@ -55,7 +55,7 @@ impl Jws {
     /// The text, signed with one of two keys.
     pub(super) fn made(&self, own: &Signer, stranger: &Signer) -> String {
         let part =
-            |value: &Value, text: fn(String) -> String| URL_SAFE_NO_PAD.encode(text(value.to_string()));
+            |value: &Value, text: fn(String) -> Vec<u8>| URL_SAFE_NO_PAD.encode(text(value.to_string()));
         let (header, claims) = (part(&self.header, self.header_text), part(&self.claims, self.claims_text));
         let signed = format!("{header}.{claims}");
         let signature = match self.seal {
@@ -84,6 +84,16 @@ pub(super) fn doubled(text: String) -> String {
     }
 }
 
+/// The same text in UTF-16, least byte first.
+pub(super) fn utf_16(text: String) -> Vec<u8> {
+    text.encode_utf16().flat_map(u16::to_le_bytes).collect()
+}
+
+/// The same text in ISO 8859-1.
+pub(super) fn latin_1(text: String) -> Vec<u8> {
+    text.chars().map(|c| u8::try_from(c).unwrap_or(b'?')).collect()
+}
+
 /// A part of a JWS, read; null where it is none.
 pub(in super::super) fn read(jws: &str, number: usize) -> Value {
     let part = jws.split('.').nth(number).unwrap_or_default();
@@ -103,7 +113,7 @@ const ORDER: [u8; 32] = [
 ];
 
 /// A signature with S + L in place of S: the equation holds as before, and it is another text (RFC 8032 5.1.7).
-pub(super) fn lifted(signature: &str) -> String {
+pub(in super::super) fn lifted(signature: &str) -> String {
     let mut bytes = URL_SAFE_NO_PAD.decode(signature).unwrap_or_default();
     let mut carry = 0;
     for (byte, more) in bytes.iter_mut().skip(32).zip(ORDER) {
@@ -149,6 +159,12 @@ mod tests {
     #[test]
     fn a_member_stands_twice() {
         assert_eq!(doubled(r#"{"a":1,"b":2}"#.to_owned()), r#"{"a":1,"a":1,"b":2}"#);
+    }
+
+    #[test]
+    fn a_text_is_written_in_other_encodings() {
+        assert_eq!(utf_16("é{".to_owned()), [0xe9, 0, b'{', 0]);
+        assert_eq!(latin_1("é{".to_owned()), [0xe9, b'{']);
     }
 
     #[test]

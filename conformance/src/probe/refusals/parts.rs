@@ -20,6 +20,7 @@ impl Condition {
             Self::Child(_) => "DE-04",
             Self::Granting(rule) => of_granting(rule),
             Self::Refusal(refusal) => of_refusal(refusal),
+            Self::AckLetter(_) => "FE-14",
             Self::Ack(_) | Self::Log(_) => "RC-2",
             Self::Verify(_) => "RC-1",
         }

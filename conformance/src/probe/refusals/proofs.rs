@@ -1,7 +1,7 @@
 //! Violations of the conditions on DPoP proofs and on grantees' proofs, and what is right at their boundaries.
 
 use super::cases::Cases;
-use super::jws::{Jws, Seal, doubled, neutral};
+use super::jws::{Jws, Seal, doubled, latin_1, neutral, utf_16};
 use super::rules::{GrantProofRule, ProofRule};
 use serde_json::{Value, json};
 
@@ -121,20 +121,34 @@ fn critical() -> Cases<Change> {
 
 /// Members that stand twice, one of the two as it must be or both.
 fn members() -> Cases<Change> {
-    broken("one of the header", |j, _| j.header_text = doubled)
+    broken("one of the header", |j, _| j.header_text = |text| doubled(text).into_bytes())
         .broken("alg, once as none", |j, _| {
-            j.header_text = |text| text.replacen('{', r#"{"alg":"none","#, 1);
+            j.header_text = |text| text.replacen('{', r#"{"alg":"none","#, 1).into_bytes();
         })
         .broken("alg, at last as none", |j, _| {
-            j.header_text =
-                |text| text.strip_suffix('}').unwrap_or_default().to_owned() + r#","alg":"none"}"#;
+            j.header_text = |text| {
+                (text.strip_suffix('}').unwrap_or_default().to_owned() + r#","alg":"none"}"#).into_bytes()
+            };
         })
-        .broken("one of the claims", |j, _| j.claims_text = doubled)
+        .broken("one of the claims", |j, _| j.claims_text = |text| doubled(text).into_bytes())
         .broken("iat, once of another time", |j, _| {
-            j.claims_text = |text| text.replacen('{', r#"{"iat":1,"#, 1);
+            j.claims_text = |text| text.replacen('{', r#"{"iat":1,"#, 1).into_bytes();
         })
         .broken("jti, once of another name", |j, _| {
-            j.claims_text = |text| text.replacen('{', r#"{"jti":"another","#, 1);
+            j.claims_text = |text| text.replacen('{', r#"{"jti":"another","#, 1).into_bytes();
+        })
+}
+
+/// Encodings that are not UTF-8; the signature is over the bytes as they are.
+fn encodings() -> Cases<Change> {
+    broken("a header in UTF-16", |j, _| j.header_text = utf_16)
+        .broken("claims in UTF-16", |j, _| j.claims_text = utf_16)
+        .broken("claims in ISO 8859-1", |j, _| {
+            j.claims["jti"] = json!(format!("é{}", j.claims["jti"].as_str().unwrap_or_default()));
+            j.claims_text = latin_1;
+        })
+        .right("the same claims in UTF-8", |j, _| {
+            j.claims["jti"] = json!(format!("é{}", j.claims["jti"].as_str().unwrap_or_default()));
         })
 }
 
@@ -233,6 +247,7 @@ pub(super) fn of_proof(rule: ProofRule) -> Violation {
         ProofRule::Critical => critical(),
         ProofRule::Compressed => compressed(),
         ProofRule::Members => members(),
+        ProofRule::Encoded => encodings(),
     })
 }
 
@@ -302,6 +317,7 @@ pub(super) fn of_grant_proof(rule: GrantProofRule) -> Violation {
         GrantProofRule::Critical => critical(),
         GrantProofRule::Compressed => compressed(),
         GrantProofRule::Members => members(),
+        GrantProofRule::Encoded => encodings(),
     })
 }
 

@@ -4,6 +4,7 @@
 
 use super::{asked, children, credentials, envelopes, made, owners};
 use crate::model::rule::{Granting, Refusal, closed};
+use crate::probe::probes::acknowledgements;
 use std::fmt;
 
 closed! {
@@ -76,6 +77,7 @@ closed! {
         Once = "11.1: it is good once",
         Critical = "crit names nothing that is not understood (RFC 7515 4.1.11)",
         Compressed = "there is no zip (RFC 8725 3.6)",
+        Encoded = "its header and its claims are UTF-8 (RFC 8725 3.7)",
         Members = "no member of its header or its claims stands twice",
     }
 }
@@ -100,6 +102,7 @@ closed! {
         Once = "it is good once",
         Critical = "crit names nothing that is not understood",
         Compressed = "there is no zip (RFC 8725 3.6)",
+        Encoded = "its header and its claims are UTF-8 (RFC 8725 3.7)",
         Members = "no member of its header or its claims stands twice",
     }
 }
@@ -134,6 +137,23 @@ closed! {
         Receipt = "the receipt is one of this gateway",
         Signature = "the signature verifies over the receipt",
         Agent = "the agent that the receipt names signs",
+    }
+}
+
+closed! {
+    /// A condition on an acknowledgement in a letter (protocol section 8.1). Those from [`AckLetterRule::Turn`] on are of a chain that was begun.
+    AckLetterRule {
+        Receipt = "the receipt is one of this gateway",
+        Words = "it is over what the receipt says",
+        Agent = "the grantee that the receipt names gives it",
+        Sender = "who signs it sends the letter",
+        Signature = "the signature verifies",
+        Scalar = "the signature has one text: its S is below L (RFC 8032 5.1.7)",
+        Answer = "the receipt is of an answer",
+        Begun = "a link follows a countersignature",
+        Turn = "a link is given by whose turn it is",
+        Next = "a link is the next one",
+        InForce = "the grant is in force",
     }
 }
 
@@ -247,6 +267,8 @@ conditions! {
     Refusal(Refusal) = "query" by asked::of_queries,
     /// On a countersignature.
     Ack(AckRule) = "countersignature" by made::acknowledgements,
+    /// On an acknowledgement in a letter.
+    AckLetter(AckLetterRule) = "acknowledgement" by acknowledgements::acknowledgements,
     /// On a question of the log.
     Log(LogRule) = "log" by made::log,
     /// On who deletes.

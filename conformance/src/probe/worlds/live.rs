@@ -165,7 +165,7 @@ pub(super) async fn step(
 /// out: looking costs some of it.
 pub(super) type Seen = BTreeMap<usize, Option<BTreeMap<String, (Leaves, Vec<&'static str>)>>>;
 
-/// What is listed to see what an owner's change did.
+/// What is listed to see what a step did.
 fn listing() -> Value {
     json!({"query": "", "max_results": 100})
 }
@@ -189,10 +189,10 @@ pub(super) fn seen(lived: &Lived<'_>) -> Seen {
     seen
 }
 
-/// Most grantees that list what they see after one step of the owner's.
+/// Most grantees that list what they see after one step.
 const LOOKED: usize = 4;
 
-/// After a step of the owner's grantees list what they see: those whom the step gave another view, where there are some; else each in turn.
+/// After a step that may change views grantees list what they see: those to whom it gave another one, where there are some; else each in turn.
 pub(super) async fn look(
     lived: &mut Lived<'_>,
     kept: &mut Kept,

@@ -52,7 +52,7 @@ pub(super) async fn lived_through(
     for (number, next) in history.steps.iter().enumerate() {
         let before = seen(&lived);
         let mut done = step(&mut lived, &mut kept, next, &mut findings).await;
-        if next.is_of_owner() && findings.is_empty() && done.is_ok() {
+        if next.changes_views() && findings.is_empty() && done.is_ok() {
             done = look(&mut lived, &mut kept, &before, &mut findings).await;
         }
         if !findings.is_empty() {
