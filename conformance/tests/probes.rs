@@ -259,6 +259,13 @@ async fn passed(seed: u64) -> Report {
     assert!(report.failures().is_empty(), "seed {seed}:\n{}", report.text());
     if ONLY.is_some() {
         assert_eq!(report.results.len(), 1, "OAP_PROBE_ONLY is the id of a probe");
+        let result = &report.results[0];
+        assert!(
+            !matches!(result.outcome, Outcome::Skipped(_)),
+            "seed {seed}:\nSKIPPED {}: {:?}",
+            result.id,
+            result.outcome
+        );
         return report;
     }
     let skipped: Vec<_> = report

@@ -49,6 +49,7 @@ def setup(command):
         case "delete":
             for item in command["item_ids"]:
                 ITEMS.pop(item, None)
+            return {"deletion_receipt": {}}
         case "revoke":
             GRANTS.pop(command["grant_id"], None)
         case other:

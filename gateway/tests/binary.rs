@@ -557,7 +557,10 @@ fn the_probes_over_tls() {
     // One that ends in the middle: what was skipped then says nothing.
     for script in ["#!/bin/sh\nread -r line; echo '{\"error\": \"no\"}'\n", "#!/bin/sh\nexit 0\n"] {
         std::fs::write(&fixture, script).unwrap();
-        home.run(&["probe", &home.origin(), "--setup", &fixture]).failed(1, "fixture.sh");
+        let ended = home.run(&["--json", "probe", &home.origin(), "--setup", &fixture]);
+        let report: Value = serde_json::from_str(&ended.stdout).unwrap();
+        assert_eq!(report["ended"], "the setup program ended in the middle of the run", "{report}");
+        ended.failed(1, "fixture.sh");
     }
     // All items of the probes go with one selector, and their grants have one purpose, but for those that try what one may be.
     assert_ne!(live(&home), 0);

@@ -11,7 +11,7 @@ use super::declared::{Declared, Place};
 use super::forms;
 use super::refusals::Condition;
 use super::report::Rules;
-use super::wire::{Forbidden, OPTIONAL, Refused, Reply, Request, Setup, SetupError, Wire};
+use super::wire::{Forbidden, OPTIONAL, Refused, Reply, Request, Setup, SetupError, Wire, WireError};
 use super::{Failed, Limits, judged};
 use crate::model::Model;
 use crate::world::whole_name;
@@ -52,6 +52,8 @@ struct State {
     requests: usize,
     /// When the run has used up its time; the beginning of it where nothing is said.
     until: Option<Timestamp>,
+    /// Why it is over all the same, where it is: the owner's side cannot be asked any more.
+    ended: Option<String>,
     /// What replies lacked of the form that every reply has.
     deviations: BTreeSet<String>,
     /// How often each rule of the model and each condition decided something.
@@ -98,6 +100,11 @@ const RATE_WAIT: Duration = Duration::from_secs(61);
 const RATE_WAITS: usize = 3;
 /// Deviations that are kept; more say little more.
 const MAX_DEVIATIONS: usize = 20;
+
+/// What is not made any more.
+fn over(why: &str) -> Failed {
+    Failed::Skipped(format!("the run is over: {why}"))
+}
 
 /// Longest text of a request or reply in a report.
 const SHOWN: usize = 600;
@@ -249,21 +256,38 @@ impl<'a> Context<'a> {
         bytes.iter().map(|b| char::from(b'a' + b % 26)).collect()
     }
 
+    /// The owner's side cannot be asked any more.
+    fn end(&self, why: String) -> Failed {
+        let failed = over(&why);
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).ended.get_or_insert(why);
+        failed
+    }
+
+    /// Why the run was over before all was asked, where the owner's side could be asked no more.
+    pub(super) fn ended(&self) -> Option<String> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).ended.clone()
+    }
+
+    /// Whether the run may do more.
+    fn goes_on(&self) -> Result<(), Failed> {
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let used_up = match &state.ended {
+            Some(why) => return Err(over(why)),
+            None if state.requests >= self.limits.requests => {
+                "the run has used up its requests: --max-requests gives it more"
+            }
+            None if state.until.is_some_and(|until| self.clock.now() >= until) => {
+                "the run has used up its time: --max-seconds gives it more"
+            }
+            None => return Ok(()),
+        };
+        Err(Failed::Skipped(used_up.to_owned()))
+    }
+
     /// Counts a request, and notes it for the report.
     fn count(&self, request: &Request) -> Result<(), Failed> {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        if state.requests >= self.limits.requests {
-            return Err(Failed::Skipped(
-                "the run has used up its requests: --max-requests gives it more".to_owned(),
-            ));
-        }
-        if state.until.is_some_and(|until| self.clock.now() >= until) {
-            return Err(Failed::Skipped(
-                "the run has used up its time: --max-seconds gives it more".to_owned(),
-            ));
-        }
-        state.requests += 1;
-        drop(state);
+        self.goes_on()?;
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).requests += 1;
         let body = String::from_utf8_lossy(request.body.as_deref().unwrap_or_default()).into_owned();
         let mut under_way = self.under_way();
         under_way.requests += 1;
@@ -359,7 +383,10 @@ impl<'a> Context<'a> {
     /// # Errors
     /// [`Failed::Skipped`] when the wire cannot.
     pub async fn wait(&self, time: Duration) -> Result<(), Failed> {
-        self.wire.wait(time).await.map_err(|e| Failed::Skipped(e.to_string()))
+        self.wire.wait(time).await.map_err(|error| match error {
+            WireError::Ended(why) => self.end(why),
+            error => Failed::Skipped(error.to_string()),
+        })
     }
 
     /// Lets time pass that the run does not count, where clocks can be set; whether they can.
@@ -406,16 +433,21 @@ impl<'a> Context<'a> {
     /// The same, where a refusal is what is looked for.
     ///
     /// # Errors
-    /// [`Failed::Skipped`] without an owner's side, or where it is broken: what it did not ask the gateway was not refused. [`Failed::NotCovered`]
+    /// [`Failed::Skipped`] without an owner's side, or where it is broken: what it did not ask the gateway was not refused; where it can be asked no more
+    /// that ends the run. Where the run is over, of what would put more there. [`Failed::NotCovered`]
     /// where it has no such command and need not, [`Failed::Skipped`] where it must, or had it in this probe. [`Failed::Fault`] for a fault of the gateway.
     pub async fn try_owner(&self, command: Value) -> Result<Result<Value, Refused>, Failed> {
         let setup = self.setup.ok_or_else(|| Failed::Skipped("needs the owner's side".to_owned()))?;
         let sent = short(&format!("the owner's {command}"));
         let name = command["do"].as_str().unwrap_or_default().to_owned();
+        // What takes something back is done all the same.
+        if ["capture", "grant", "context", "bridge"].contains(&name.as_str()) {
+            self.goes_on()?;
+        }
         let done = setup.call(command).await;
         let mut under_way = self.under_way();
         under_way.sent = sent;
-        under_way.got = short(&done.as_ref().map_or_else(|why| format!("refused: {why}"), Value::to_string));
+        under_way.got = short(&done.as_ref().map_or_else(SetupError::told, Value::to_string));
         if matches!(done, Ok(_) | Err(SetupError::Refused(_))) {
             under_way.commands.insert(name.clone());
         }
@@ -425,12 +457,13 @@ impl<'a> Context<'a> {
             Ok(done) => Ok(Ok(done)),
             Err(SetupError::Refused(why)) => Ok(Err(Refused(why))),
             Err(SetupError::Lacks(why)) if need_not_be => {
-                Err(Failed::NotCovered(format!("the owner's side: {why}")))
+                Err(Failed::NotCovered(format!("the owner's side has no such command: {why}")))
             }
             Err(SetupError::Lacks(why)) => Err(Failed::Skipped(format!(
                 "the owner's side lacks what it must have, or had before: {why}"
             ))),
             Err(SetupError::Broken(why)) => Err(Failed::Skipped(format!("the owner's side: {why}"))),
+            Err(SetupError::Ended(why)) => Err(self.end(why)),
             Err(SetupError::Fault(why)) => Err(Failed::Fault(format!("a fault of the gateway: {why}"))),
         }
     }

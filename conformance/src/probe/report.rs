@@ -109,6 +109,8 @@ pub struct Report {
     pub at: Timestamp,
     /// Requests made.
     pub requests: usize,
+    /// Why it was over before all was asked, where the owner's side could be asked no more: what the rest would have found nobody knows.
+    pub ended: Option<String>,
     /// Every probe, in the order in which they were made.
     pub results: Vec<Result>,
     /// What the run exercised.
@@ -407,7 +409,7 @@ impl Report {
         let counts = self.counts();
         let mut xml = format!(
             "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"oap-memory\" tests=\"{}\" failures=\"{}\" errors=\"{}\" skipped=\"{}\">\n  \
-             <properties><property name=\"verdict\" value=\"{}\"/><property name=\"not_covered\" value=\"{}\"/></properties>\n",
+             <properties><property name=\"verdict\" value=\"{}\"/><property name=\"not_covered\" value=\"{}\"/><property name=\"ended\" value=\"{}\"/></properties>\n",
             self.results.len(),
             counts.failed - counts.faults,
             counts.faults,
@@ -418,6 +420,7 @@ impl Report {
                 Verdict::Failed => "failed",
             },
             counts.not_covered,
+            escape(self.ended.as_deref().unwrap_or_default()),
         );
         for result in &self.results {
             let name = escape(&result.id);
@@ -483,6 +486,7 @@ mod tests {
         let report = Report {
             gateway: "https://g.example".into(),
             at: Timestamp::from_millis(0),
+            ended: None,
             requests: 1,
             results: vec![result(Outcome::Failed("it answered".into())), result(Outcome::Passed)],
             rules: Rules::default(),
@@ -513,6 +517,7 @@ mod tests {
         let mut report = Report {
             gateway: String::new(),
             at: Timestamp::from_millis(0),
+            ended: None,
             requests: 0,
             results: Vec::new(),
             rules: Rules { decided, ..Rules::default() },
@@ -551,6 +556,7 @@ mod tests {
         let report = Report {
             gateway: String::new(),
             at: Timestamp::from_millis(0),
+            ended: None,
             requests: 2,
             results: vec![result(true), result(false)],
             rules: Rules::default(),
@@ -602,6 +608,7 @@ mod tests {
         let report = Report {
             gateway: String::new(),
             at: Timestamp::from_millis(0),
+            ended: None,
             requests: 0,
             results: Vec::new(),
             rules: Rules::default(),
@@ -632,6 +639,7 @@ mod tests {
             let report = Report {
                 gateway: String::new(),
                 at: Timestamp::from_millis(0),
+                ended: None,
                 requests: 1,
                 results,
                 rules: Rules::default(),

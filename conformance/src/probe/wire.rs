@@ -62,6 +62,9 @@ pub enum WireError {
     /// It cannot let time pass.
     #[error("time cannot pass: {0}")]
     Time(String),
+    /// Who sets the clock cannot be asked any more: the run is over.
+    #[error("{0}")]
+    Ended(String),
 }
 
 /// What the gateway said when it refused a command of its owner.
@@ -83,6 +86,21 @@ pub enum SetupError {
     /// The gateway broke down over it: what it says.
     #[error("{0}")]
     Fault(String),
+    /// The owner's side cannot be asked any more: the run is over.
+    #[error("{0}")]
+    Ended(String),
+}
+
+impl SetupError {
+    /// What a report says came back.
+    pub(super) fn told(&self) -> String {
+        match self {
+            Self::Refused(why) => format!("refused: {why}"),
+            Self::Lacks(what) => format!("lacks: {what}"),
+            Self::Fault(why) => format!("a fault of the gateway: {why}"),
+            Self::Broken(why) | Self::Ended(why) => why.clone(),
+        }
+    }
 }
 
 /// The commands that an owner's side need not have.

@@ -94,7 +94,7 @@ impl Probe {
         let home = global.home();
         let config = Config::load(home.path(), &global.flags())?;
         let wire = Http::to(&origin, &config, &home)?;
-        let program = self.setup.as_ref().map(Program::start).transpose()?;
+        let program = self.setup.as_deref().map(Program::start).transpose()?;
         let owner = if self.own {
             // Before the home is opened, and long before anything is written into it.
             is_own(&wire, &config.principal(home.path())?).await?;
@@ -163,7 +163,8 @@ impl Probe {
             };
             format!("{}{set}seed {seed}", report.text())
         });
-        if let Some((path, why)) = self.setup.zip(program.and_then(Program::broke)) {
+        // It may have broken before the first probe, too.
+        if let Some((path, why)) = self.setup.zip(program.as_ref().and_then(Program::broke)) {
             return Err(CliError::File(path, why));
         }
         match report.verdict() {

@@ -175,7 +175,8 @@ pub(in super::super) async fn acknowledgements(context: &Context<'_>) -> Result<
                 let log = listed(context, &session).await?;
                 let agent = me.did().as_str();
                 let is_none = |one: &&Value| one["action_id"] != "memory.query" && one["agent_did"] == agent;
-                let Some(none) = log.iter().find(is_none) else { continue };
+                let none = log.iter().find(is_none);
+                let none = none.ok_or_else(|| Failed::Wrong("a grantee's log has no exchange".to_owned()))?;
                 Wrong::countersignature("an exchange", me, countersignature(none, me, me)?)
             }
             AckLetterRule::Begun => Wrong {

@@ -2,6 +2,7 @@
 
 use super::super::context::{Context, PURPOSE, expect, post, seal};
 use super::super::declared::Place;
+use super::super::refusals::lifted;
 use super::super::wire::Reply;
 use super::super::{Failed, Probe, Severity};
 use super::{ids, note, owned, probe, public};
@@ -134,10 +135,14 @@ fn wrong(
     let text = after(&|_| {})?;
     let deep = format!("{}1{}", "[".repeat(10_000), "]".repeat(10_000));
     let unsigned = |letter: &mut Value| drop(letter.as_object_mut().map(|all| all.remove("signature")));
+    let lift = |letter: &mut Value| {
+        letter["signature"]["value"] = json!(letter["signature"]["value"].as_str().map(lifted));
+    };
     let another = json!(AskId::new(now, context.random()));
     Ok(vec![
         ("without a signature", 400, after(&unsigned)?),
         ("signed by another key under the name of its sender's", 401, by(other, me, &|_| {})?),
+        ("whose signature has S + L for S", 401, after(&lift)?),
         ("signed by a key that is not its sender's", 400, by(other, other, &|_| {})?),
         ("changed after it was signed", 401, after(&|letter| letter["body"]["request"] = another.clone())?),
         ("for another principal", 400, signed(&|letter| letter["to"] = json!(other.did()))?),

@@ -3,12 +3,14 @@
 use super::cases::Case;
 use super::children::{child, children_by, issued};
 use super::grants::{self, Limits};
+use super::jws::Jws;
 use super::rules::{AckRule, Condition, DocumentRule, Door, LogRule, ShownAt};
 use super::{beside, documents};
 use crate::model::Model;
 use crate::model::rule::{Granting, Refusal, Rule};
 use crate::probe::Failed;
-use crate::probe::context::{Context, Session, expect};
+use crate::probe::context::{Context, INVOKE, Session, expect, post};
+use crate::probe::declared::Place;
 use crate::probe::drafted::departures_of_grant;
 use crate::probe::wire::{Refused, Reply};
 use oap_identity::signed::sign_document;
@@ -69,6 +71,34 @@ impl Way {
     ) -> Result<Reply, Failed> {
         context.present_with(grantee, grant, self == Self::Action, (name, value)).await
     }
+
+    /// The same, with a proof that names no grant: what was issued is then told by the document alone.
+    async fn hand_in_unnamed(
+        self,
+        context: &Context<'_>,
+        grantee: &Signer,
+        grant: &Value,
+    ) -> Result<Reply, Failed> {
+        let path = match self {
+            Self::Endpoint => context.at(Place::Grant),
+            Self::Action => INVOKE,
+        };
+        let made = || {
+            let now = context.now().seconds();
+            let header = json!({"typ": "oap-grant-proof+jwt", "alg": "EdDSA", "kid": grantee.kid()});
+            let claims = json!({
+                "iss": grantee.did(), "sub": grantee.did(), "aud": format!("{}{path}", context.origin()),
+                "jti": context.word(), "iat": now, "exp": now + 60,
+            });
+            let body = json!({"grant": grant, "proof": Jws::new(header, claims).made(grantee, grantee)});
+            let body = match self {
+                Self::Endpoint => body,
+                Self::Action => context.envelope(grantee, "memory.grant", &body)?,
+            };
+            Ok(post(path, &[], &body.to_string()))
+        };
+        context.send_each(made).await
+    }
 }
 
 /// Every condition on a grant that is exchanged.
@@ -94,9 +124,10 @@ async fn documents_by(context: &Context<'_>, way: Way) -> Result<(), Failed> {
                 for Case { what, change, .. } in cases {
                     let mut other = grant.clone();
                     change(&mut other, &context.stranger());
-                    let reply = way.hand_in(context, grantee, &other, &[]).await?;
-                    expect(reply.status == 400, || {
-                        format!("{way:?}: a grant: {rule}: {what}: status {}, must be 400", reply.status)
+                    let mut statuses = vec![way.hand_in(context, grantee, &other, &[]).await?.status];
+                    statuses.push(way.hand_in_unnamed(context, grantee, &other).await?.status);
+                    expect(statuses.iter().all(|status| *status == 400), || {
+                        format!("{way:?}: a grant: {rule}: {what}: status {statuses:?}, must be 400")
                     })?;
                     note();
                 }

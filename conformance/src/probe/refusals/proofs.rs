@@ -143,6 +143,9 @@ fn members() -> Cases<Change> {
 fn encodings() -> Cases<Change> {
     broken("a header in UTF-16", |j, _| j.header_text = utf_16)
         .broken("claims in UTF-16", |j, _| j.claims_text = utf_16)
+        .broken("claims in UTF-16 with a byte order mark", |j, _| {
+            j.claims_text = |text| [vec![0xff, 0xfe], utf_16(text)].concat();
+        })
         .broken("claims in ISO 8859-1", |j, _| {
             j.claims["jti"] = json!(format!("é{}", j.claims["jti"].as_str().unwrap_or_default()));
             j.claims_text = latin_1;

@@ -33,7 +33,10 @@ impl<'a> Standing<'a> {
     /// Has the clock go on. One that shows another time then does not stand, and nothing can be asked at a millisecond.
     fn go_on(&self, time: Duration) -> Result<(), WireError> {
         let millis = i64::try_from(time.as_millis()).unwrap_or(i64::MAX);
-        let shown = moved(self.program, millis).map_err(WireError::Time)?;
+        let shown = moved(self.program, millis).map_err(|why| match self.program.broke() {
+            Some(why) => WireError::Ended(why),
+            None => WireError::Time(why),
+        })?;
         let must = self.now().millis().saturating_add(millis);
         self.now.store(shown.millis(), Ordering::SeqCst);
         if shown.millis() == must {
