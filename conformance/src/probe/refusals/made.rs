@@ -121,11 +121,14 @@ async fn documents_by(context: &Context<'_>, way: Way) -> Result<(), Failed> {
         let note = || context.note_at(&Condition::Document(rule), way.door());
         match documents::violations(rule) {
             documents::Violation::Altered(cases) => {
-                for Case { what, change, .. } in cases {
+                for (number, Case { what, change, .. }) in cases.into_iter().enumerate() {
                     let mut other = grant.clone();
                     change(&mut other, &context.stranger());
                     let mut statuses = vec![way.hand_in(context, grantee, &other, &[]).await?.status];
-                    statuses.push(way.hand_in_unnamed(context, grantee, &other).await?.status);
+                    // Where an address is let in so often a minute, one of them.
+                    if number == 0 || context.asks_everywhere() {
+                        statuses.push(way.hand_in_unnamed(context, grantee, &other).await?.status);
+                    }
                     expect(statuses.iter().all(|status| *status == 400), || {
                         format!("{way:?}: a grant: {rule}: {what}: status {statuses:?}, must be 400")
                     })?;
