@@ -96,8 +96,8 @@ pub fn tagged(item: &Value) -> Value {
 /// How long a gateway is given that says that it was asked too often, or that it is busy (429 and 503, protocol section 1): its limits count a
 /// minute.
 const RATE_WAIT: Duration = Duration::from_secs(61);
-/// How often one request is waited for so.
-const RATE_WAITS: usize = 3;
+/// How often one request is waited for so: probes that are made beside each other take what an address may do from each other.
+const RATE_WAITS: usize = 20;
 /// Deviations that are kept; more say little more.
 const MAX_DEVIATIONS: usize = 20;
 
