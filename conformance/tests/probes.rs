@@ -19,7 +19,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use support::inside::{Inside, ONLY, equipment, probed, run, with_log, with_model};
+use support::inside::{Behind, Inside, ONLY, equipment, probed, run, with_log, with_model};
 use support::late::Late;
 
 /// Rules that no run can exercise, or that need what no owner's side here sets, each with the reason.
@@ -434,6 +434,24 @@ async fn a_gateway_that_is_asked_too_often_is_waited_for() {
     let report = bounded.run(None).await;
     assert_eq!(report.verdict(), Verdict::Passed, "{}", report.text());
     assert!(*bounded.refused.lock().unwrap() > 5);
+    // Nor is one given up that says so each second for a while: others took what an address may do.
+    let said = AtomicU64::new(0);
+    let busy = |_: &Request, reply: Reply| match said.fetch_add(1, Ordering::Relaxed) {
+        0..10 => {
+            let mut refused = refusal(429, "rate_limited");
+            refused.headers.retain(|(name, _)| name != "retry-after");
+            refused.headers.push(("retry-after".to_owned(), "1".to_owned()));
+            refused
+        }
+        _ => reply,
+    };
+    let front = Behind::of(&world, busy);
+    let (random, limits) = (
+        Seeded::new(2),
+        Limits { only: Some("did-document"), time: Duration::from_secs(3_600), ..Limits::default() },
+    );
+    let report = probe::run(ORIGIN, &front, None, &*world.clock, &random, limits, &mut |_| {}).await;
+    assert_eq!(report.verdict(), Verdict::Passed, "{}", report.text());
     // One that never answers is not waited for without end, and did not pass.
     let report = Bounded::new(&world, 0, "").run(Some("did-document")).await;
     assert_eq!(report.verdict(), Verdict::Incomplete, "{}", report.text());

@@ -96,8 +96,9 @@ pub fn tagged(item: &Value) -> Value {
 /// How long a gateway is given that says that it was asked too often, or that it is busy (429 and 503, protocol section 1): its limits count a
 /// minute.
 const RATE_WAIT: Duration = Duration::from_secs(61);
-/// How often one request is waited for so: probes that are made beside each other take what an address may do from each other.
-const RATE_WAITS: usize = 20;
+/// How long one request is waited for so, in all: probes that are made beside each other take what an address may do from each other, so that one that
+/// is told to come again in a second may be told so again.
+const RATE_WAITED: Duration = Duration::from_secs(3 * RATE_WAIT.as_secs());
 /// Deviations that are kept; more say little more.
 const MAX_DEVIATIONS: usize = 20;
 
@@ -321,7 +322,8 @@ impl<'a> Context<'a> {
         reading: Reading,
         make: impl Fn() -> Result<Request, Failed> + Send,
     ) -> Result<Reply, Failed> {
-        for tried in 0..=RATE_WAITS {
+        let mut waited = Duration::ZERO;
+        loop {
             let request = make()?;
             let asked = format!("{} {}", request.method, request.path);
             let reply = self.send_once(reading, request).await?;
@@ -338,11 +340,14 @@ impl<'a> Context<'a> {
             if !busy {
                 return Ok(reply);
             }
-            if tried < RATE_WAITS {
-                self.wait(reply.retry_after().unwrap_or(RATE_WAIT).min(RATE_WAIT)).await?;
+            if waited >= RATE_WAITED {
+                let why = "the gateway goes on saying that it was asked too often";
+                return Err(Failed::Skipped(why.to_owned()));
             }
+            let time = reply.retry_after().unwrap_or(RATE_WAIT).clamp(Duration::from_secs(1), RATE_WAIT);
+            self.wait(time).await?;
+            waited += time;
         }
-        Err(Failed::Skipped("the gateway goes on saying that it was asked too often".to_owned()))
     }
 
     async fn send_once(&self, reading: Reading, request: Request) -> Result<Reply, Failed> {

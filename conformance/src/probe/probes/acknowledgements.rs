@@ -2,7 +2,7 @@
 
 use super::super::context::{Context, Session, expect, seal};
 use super::super::refusals::rules::AckLetterRule;
-use super::super::refusals::{Condition, lifted};
+use super::super::refusals::{Condition, lifted, resign};
 use super::super::{Failed, Probe, Severity};
 use super::letters::{door, letter, replied};
 use super::{note, owned, probe};
@@ -166,8 +166,7 @@ pub(in super::super) async fn acknowledgements(context: &Context<'_>) -> Result<
             ),
             AckLetterRule::Scalar => {
                 let mut body = first.clone();
-                let value = body["signature"]["value"].as_str().map(lifted);
-                body["signature"]["value"] = json!(value);
+                resign(&mut body["signature"]["value"], lifted);
                 Wrong::countersignature("S + L", me, body)
             }
             AckLetterRule::Answer => {

@@ -2,7 +2,7 @@
 
 use super::super::context::{Context, PURPOSE, expect, post, seal};
 use super::super::declared::Place;
-use super::super::refusals::lifted;
+use super::super::refusals::{lifted, resign};
 use super::super::wire::Reply;
 use super::super::{Failed, Probe, Severity};
 use super::{ids, note, owned, probe, public};
@@ -135,9 +135,7 @@ fn wrong(
     let text = after(&|_| {})?;
     let deep = format!("{}1{}", "[".repeat(10_000), "]".repeat(10_000));
     let unsigned = |letter: &mut Value| drop(letter.as_object_mut().map(|all| all.remove("signature")));
-    let lift = |letter: &mut Value| {
-        letter["signature"]["value"] = json!(letter["signature"]["value"].as_str().map(lifted));
-    };
+    let lift = |letter: &mut Value| resign(&mut letter["signature"]["value"], lifted);
     let another = json!(AskId::new(now, context.random()));
     Ok(vec![
         ("without a signature", 400, after(&unsigned)?),

@@ -1,7 +1,7 @@
 //! Violations of the conditions on countersignatures and on a grantee's questions of the log.
 
 use super::cases::{Cases, OneOrMore};
-use super::jws::{changed, lifted};
+use super::jws::{changed, lifted, resign};
 use super::rules::{AckRule, LogRule};
 use oap_identity::Signer;
 use serde_json::{Value, json};
@@ -43,13 +43,9 @@ pub(super) fn of_ack(rule: AckRule) -> OneOrMore<Signed> {
         }))
         .and(signed("no id of a receipt", NO_ID, |body, _, _| body["receipt_id"] = json!("receipt"))),
         AckRule::Signature => OneOrMore::one(signed("another signature", ABSENT, |body, _, _| {
-            let value = body["signature"]["value"].as_str().unwrap_or_default();
-            body["signature"]["value"] = json!(changed(value));
+            resign(&mut body["signature"]["value"], changed);
         }))
-        .and(signed("S + L", ABSENT, |body, _, _| {
-            let value = body["signature"]["value"].as_str().unwrap_or_default();
-            body["signature"]["value"] = json!(lifted(value));
-        }))
+        .and(signed("S + L", ABSENT, |body, _, _| resign(&mut body["signature"]["value"], lifted)))
         .and(signed("another algorithm", NO_ID, |body, _, _| body["signature"]["alg"] = json!("none")))
         .and(signed("somebody else's in the agent's name", ABSENT, |body, stranger, bytes| {
             body["signature"]["value"] = json!(stranger.sign(bytes));

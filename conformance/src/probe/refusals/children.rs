@@ -5,7 +5,7 @@ use super::cases::Case;
 use super::doors::of_way;
 use super::forms;
 use super::grants::{self, Limits, Violation, parent};
-use super::jws::{lifted, part};
+use super::jws::{lifted, part, resign};
 use super::made::{Way, model};
 use super::rules::{ChildRule, Condition};
 use crate::model::Model;
@@ -292,9 +292,7 @@ async fn forged(context: &Context<'_>, way: Way, delegator: &Signer, above: &Val
         let mut made = child(context, above, &grantee)?;
         signed(&mut made, if is_its_own { &grantee } else { delegator })?;
         if !is_its_own {
-            let text = made["signature"].as_str().unwrap_or_default();
-            let (header, signature) = text.rsplit_once('.').unwrap_or((text, ""));
-            made["signature"] = json!(format!("{header}.{}", lifted(signature)));
+            resign(&mut made["signature"], lifted);
         }
         let reply = way.hand_in(context, &grantee, &made, std::slice::from_ref(above)).await?;
         expect([400, 401].contains(&reply.status), || {

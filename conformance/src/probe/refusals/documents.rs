@@ -1,7 +1,7 @@
 //! Violations of the conditions on a grant that is exchanged. Nobody but the granter can sign one.
 
 use super::cases::Cases;
-use super::jws::{changed, lifted};
+use super::jws::{changed, lifted, resign};
 use super::rules::DocumentRule;
 use oap_identity::Signer;
 use oap_identity::signed::sign_document;
@@ -34,16 +34,8 @@ fn bare(grant: &mut Value) {
 pub(super) fn violations(rule: DocumentRule) -> Violation {
     Violation::Altered(match rule {
         DocumentRule::Signature => altered("no signature", |grant, _| bare(grant))
-            .broken("another signature", |grant, _| {
-                let text = grant["signature"].as_str().unwrap_or_default();
-                let (signed, signature) = text.rsplit_once('.').unwrap_or((text, ""));
-                grant["signature"] = json!(format!("{signed}.{}", changed(signature)));
-            })
-            .broken("S + L", |grant, _| {
-                let text = grant["signature"].as_str().unwrap_or_default();
-                let (signed, signature) = text.rsplit_once('.').unwrap_or((text, ""));
-                grant["signature"] = json!(format!("{signed}.{}", lifted(signature)));
-            })
+            .broken("another signature", |grant, _| resign(&mut grant["signature"], changed))
+            .broken("S + L", |grant, _| resign(&mut grant["signature"], lifted))
             .broken("alg none", |grant, _| grant["signature"] = json!("eyJhbGciOiJub25lIn0.."))
             .broken("signed by somebody else", |grant, stranger| {
                 bare(grant);

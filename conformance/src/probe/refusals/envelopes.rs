@@ -2,6 +2,7 @@
 
 use super::cases::{Case, Cases};
 use super::doors::dealt;
+use super::jws::{changed, lifted, resign};
 use super::rules::{Condition, EnvelopeRule};
 use super::scene::Ahead;
 use crate::probe::Failed;
@@ -127,17 +128,11 @@ fn cases(rule: EnvelopeRule, action: &str) -> Cases<Change> {
             _ => broken("a text", |e, _| e["input"] = json!("tea"))
                 .broken("an unknown member", |e, _| e["input"]["colour"] = json!("red")),
         },
-        EnvelopeRule::Signature => broken("another", |e, _| {
-            let value = e["signature"]["value"].as_str().unwrap_or_default();
-            e["signature"]["value"] = json!(super::jws::changed(value));
-        })
-        .broken("S + L", |e, _| {
-            let value = e["signature"]["value"].as_str().unwrap_or_default();
-            e["signature"]["value"] = json!(super::jws::lifted(value));
-        })
-        .broken("none", |e, _| e["signature"]["value"] = json!(""))
-        .broken("of an envelope with another member", |e, _| e["idempotency_key"] = json!("another"))
-        .broken("by somebody else under the agent's name", |e, a| drop(seal(e, a.stranger, a.agent))),
+        EnvelopeRule::Signature => broken("another", |e, _| resign(&mut e["signature"]["value"], changed))
+            .broken("S + L", |e, _| resign(&mut e["signature"]["value"], lifted))
+            .broken("none", |e, _| e["signature"]["value"] = json!(""))
+            .broken("of an envelope with another member", |e, _| e["idempotency_key"] = json!("another"))
+            .broken("by somebody else under the agent's name", |e, a| drop(seal(e, a.stranger, a.agent))),
     }
 }
 

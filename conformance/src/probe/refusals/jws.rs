@@ -100,6 +100,15 @@ pub(in super::super) fn read(jws: &str, number: usize) -> Value {
     serde_json::from_slice(&URL_SAFE_NO_PAD.decode(part).unwrap_or_default()).unwrap_or_default()
 }
 
+/// Changes a signature where it stands: by itself, or as the last part of a JWS.
+pub(in super::super) fn resign(place: &mut Value, change: fn(&str) -> String) {
+    let text = place.as_str().unwrap_or_default();
+    *place = json!(match text.rsplit_once('.') {
+        Some((signed, signature)) => format!("{signed}.{}", change(signature)),
+        None => change(text),
+    });
+}
+
 /// A signature that is another. The last character of 64 bytes in base64url holds two bits of them; the first holds six.
 pub(super) fn changed(signature: &str) -> String {
     let other = if signature.starts_with('A') { "B" } else { "A" };

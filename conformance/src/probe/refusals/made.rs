@@ -3,8 +3,8 @@
 use super::cases::Case;
 use super::children::{child, children_by, issued};
 use super::grants::{self, Limits};
-use super::jws::Jws;
 use super::rules::{AckRule, Condition, DocumentRule, Door, LogRule, ShownAt};
+use super::scene::unnamed_proof;
 use super::{beside, documents};
 use crate::model::Model;
 use crate::model::rule::{Granting, Refusal, Rule};
@@ -84,13 +84,9 @@ impl Way {
             Self::Action => INVOKE,
         };
         let made = || {
-            let now = context.now().seconds();
-            let header = json!({"typ": "oap-grant-proof+jwt", "alg": "EdDSA", "kid": grantee.kid()});
-            let claims = json!({
-                "iss": grantee.did(), "sub": grantee.did(), "aud": format!("{}{path}", context.origin()),
-                "jti": context.word(), "iat": now, "exp": now + 60,
-            });
-            let body = json!({"grant": grant, "proof": Jws::new(header, claims).made(grantee, grantee)});
+            let address = format!("{}{path}", context.origin());
+            let proof = unnamed_proof(context, grantee, &address, context.now().seconds());
+            let body = json!({"grant": grant, "proof": proof.made(grantee, grantee)});
             let body = match self {
                 Self::Endpoint => body,
                 Self::Action => context.envelope(grantee, "memory.grant", &body)?,

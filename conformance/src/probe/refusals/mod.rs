@@ -34,7 +34,7 @@ pub(super) use credentials::{
 pub(super) use doors::Family;
 pub(super) use envelopes::{called, envelopes, request as by_envelope};
 pub(super) use in_force::{ending, under_grants};
-pub(super) use jws::{lifted, read};
+pub(super) use jws::{lifted, read, resign};
 pub(super) use made::{acknowledgements, drafts, log, of_documents, of_grant_actions};
 pub(super) use owners::{deletion, receipts};
 pub(in crate::probe) use parts::{of_granting, of_refusal};

@@ -234,17 +234,22 @@ impl Scene {
 
     /// A grantee's proof as it must be, for an address.
     pub(super) fn grant_proof(&self, context: &Context<'_>, address: &str) -> Result<Jws, Failed> {
-        let key = &self.session.grantee;
         let hash = Hash::of_canonical(&self.session.grant).map_err(|e| Failed::Skipped(e.to_string()))?;
         let now = self.ahead.now(context).seconds();
-        Ok(Jws::new(
-            json!({"typ": "oap-grant-proof+jwt", "alg": "EdDSA", "kid": key.kid()}),
-            json!({
-                "iss": key.did(), "sub": key.did(), "aud": address, "jti": context.word(), "iat": now, "exp": now + 60,
-                "grant_hash": hash,
-            }),
-        ))
+        let mut proof = unnamed_proof(context, &self.session.grantee, address, now);
+        proof.claims["grant_hash"] = json!(hash);
+        Ok(proof)
     }
+}
+
+/// A grantee's proof for an address that names no grant, made at a time in seconds.
+pub(super) fn unnamed_proof(context: &Context<'_>, grantee: &Signer, address: &str, now: i64) -> Jws {
+    Jws::new(
+        json!({"typ": "oap-grant-proof+jwt", "alg": "EdDSA", "kid": grantee.kid()}),
+        json!({
+            "iss": grantee.did(), "sub": grantee.did(), "aud": address, "jti": context.word(), "iat": now, "exp": now + 60,
+        }),
+    )
 }
 
 impl ShownAt {
