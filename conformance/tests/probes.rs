@@ -453,8 +453,18 @@ async fn a_gateway_that_is_asked_too_often_is_waited_for() {
     let report = probe::run(ORIGIN, &front, None, &*world.clock, &random, limits, &mut |_| {}).await;
     assert_eq!(report.verdict(), Verdict::Passed, "{}", report.text());
     // One that never answers is not waited for without end, and did not pass.
+    let began = world.clock.now();
     let report = Bounded::new(&world, 0, "").run(Some("did-document")).await;
     assert_eq!(report.verdict(), Verdict::Incomplete, "{}", report.text());
+    let waited = |millis: i64| world.clock.now().millis() - began.millis() == millis;
+    assert!(waited(3 * 61_000), "{}", world.clock.now());
+    // Nor beyond the end of the run.
+    let bounded = Bounded::new(&world, 0, "");
+    let time = Duration::from_secs(90);
+    let limits = Limits { worlds: 1, only: Some("did-document"), time, ..Limits::default() };
+    let report = probe::run(ORIGIN, &bounded, None, &*world.clock, &random, limits, &mut |_| {}).await;
+    assert_eq!(report.verdict(), Verdict::Incomplete, "{}", report.text());
+    assert!(waited(3 * 61_000 + 90_000), "{}", world.clock.now());
 }
 
 /// The gateway on a wire on which time costs some, as over HTTP.

@@ -285,6 +285,13 @@ impl<'a> Context<'a> {
         Err(Failed::Skipped(used_up.to_owned()))
     }
 
+    /// How much time the run has left.
+    fn left(&self) -> Duration {
+        let until = self.state.lock().unwrap_or_else(PoisonError::into_inner).until;
+        let millis = until.map(|until| until.millis().saturating_sub(self.clock.now().millis()));
+        millis.map_or(Duration::MAX, |millis| Duration::from_millis(u64::try_from(millis).unwrap_or(0)))
+    }
+
     /// Counts a request, and notes it for the report.
     fn count(&self, request: &Request) -> Result<(), Failed> {
         self.goes_on()?;
@@ -345,7 +352,8 @@ impl<'a> Context<'a> {
                 return Err(Failed::Skipped(why.to_owned()));
             }
             let time = reply.retry_after().unwrap_or(RATE_WAIT).clamp(Duration::from_secs(1), RATE_WAIT);
-            self.wait(time).await?;
+            let time = time.min(RATE_WAITED - waited);
+            self.wait(time.min(self.left())).await?;
             waited += time;
         }
     }

@@ -163,8 +163,10 @@ async fn refused(context: &Context<'_>) -> Result<(), Failed> {
     let (door, document) = (door(context)?.to_owned(), context.document().await?);
     let (me, other) = (context.stranger(), context.stranger());
     taken(context, &harmless(context, &me, document.id())?, &document).await?;
-    for (what, status, bytes) in wrong(context, &me, &other, document.id())? {
-        match context.send(post(&door, &[], &bytes)).await {
+    let wrong = || wrong(context, &me, &other, document.id());
+    for (number, (what, status, _)) in wrong()?.into_iter().enumerate() {
+        // Made anew each time: a letter lives for ten minutes, and who is asked too often is waited for.
+        match context.send_each(|| Ok(post(&door, &[], &wrong()?.swap_remove(number).2))).await {
             Ok(reply) => expect(reply.status == status, || {
                 format!("a letter {what}: status {} instead of {status}", reply.status)
             })?,

@@ -7,8 +7,8 @@ use serde_json::Value;
 use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TryRecvError, sync_channel};
-use std::sync::{Mutex, PoisonError};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TryRecvError, TrySendError, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 /// How long a command may take: a program may wait for a minute or two where the gateway says that it was asked too often.
@@ -23,7 +23,7 @@ const TURN: Duration = Duration::from_millis(20);
 const SHOWN: usize = 200;
 
 /// A program that does the owner's side: one command a line in, one answer a line out.
-pub(super) struct Program(Mutex<Lines>);
+pub(super) struct Program(Arc<Mutex<Lines>>);
 
 struct Lines {
     child: Child,
@@ -61,7 +61,11 @@ impl Lines {
             }
         }
         let commands = self.commands.as_ref().ok_or_else(gone)?;
-        commands.send(format!("{command}\n")).map_err(|_| gone())?;
+        // The line before was taken before it was answered, by whoever reads what is asked.
+        commands.try_send(format!("{command}\n")).map_err(|error| match error {
+            TrySendError::Full(_) => broke("answers what it did not read yet: a command has one line"),
+            TrySendError::Disconnected(_) => gone(),
+        })?;
         match self.answers.recv_timeout(self.patience) {
             Ok(Ok(line)) => Ok(line),
             Ok(Err(e)) => Err(broke(&format!("cannot be read any more: {e}"))),
@@ -124,7 +128,8 @@ impl Program {
         let (commands, asked) = sync_channel(1);
         std::thread::spawn(move || read(out, &lines));
         std::thread::spawn(move || write(program, &asked));
-        Ok(Self(Mutex::new(Lines { child, commands: Some(commands), answers, patience, broke: None })))
+        let lines = Lines { child, commands: Some(commands), answers, patience, broke: None };
+        Ok(Self(Arc::new(Mutex::new(lines))))
     }
 
     /// Why the program could not be asked to the end, if so: what was skipped then says nothing of the gateway.
@@ -191,7 +196,13 @@ fn said(command: &Value, line: &str) -> Result<Value, SetupError> {
 
 impl Setup for Program {
     fn call(&self, command: Value) -> Pending<'_, Value, SetupError> {
-        Box::pin(std::future::ready(self.done(&command)))
+        let lines = Arc::clone(&self.0);
+        let done = move || lines.lock().unwrap_or_else(PoisonError::into_inner).exchange(&command);
+        // Other probes go on meanwhile: the time that their requests have is not the program's.
+        Box::pin(async {
+            let done = tokio::task::spawn_blocking(done).await;
+            done.unwrap_or_else(|e| Err(SetupError::Ended(e.to_string())))
+        })
     }
 
     /// The program says whether.
@@ -284,7 +295,7 @@ mod tests {
             ("exec sleep 1000", Duration::from_millis(50), "did not answer revoke within 50ms"),
             ("read -r line; echo starting; echo '{}'; read -r line", long, "no JSON"),
             ("read -r line", long, "ended in the middle"),
-            ("while read -r line; do printf '{}\\n{}\\n'; done", long, "where nothing was asked"),
+            ("while read -r line; do printf '{}\\n{}\\n'; done", long, "a command has one line"),
         ] {
             let (_folder, program) = program(lines, patience);
             // More than a pipe takes: whoever does not read must not stop who asks.
@@ -295,6 +306,16 @@ mod tests {
             assert_eq!(program.broke().as_deref(), Some(asked.to_string().as_str()));
             assert!(matches!(program.done(&command), Err(SetupError::Ended(_))), "{lines}");
         }
+    }
+
+    /// What is asked of the gateway meanwhile goes on.
+    #[tokio::test]
+    async fn who_waits_for_a_program_holds_nobody_up() {
+        let lines = "while read -r line; do until [ -e go ]; do :; done; echo '{}'; done";
+        let (folder, program) = program(lines, Duration::from_secs(60));
+        let meanwhile = async { std::fs::write(folder.path().join("go"), "").is_ok() };
+        let (answer, is_there) = tokio::join!(program.call(json!({"do": "revoke"})), meanwhile);
+        assert!(answer.is_ok() && is_there, "{answer:?}");
     }
 
     #[test]
