@@ -44,9 +44,9 @@ const ALLOWED: Allowance = Allowance { bytes: wire::MAX_ANSWER, time: Duration::
 
 Most probes put items in and issue grants: on a gateway of your own with --own, on any other through --setup, a program that
 reads commands as JSON Lines and answers each with one line (docs/probes.md). Probes leave their items, contexts and bridges of
-scopes of their own, and grants that end within a month, and they rotate the gateway's keys: use one made for it.
+scopes of their own, and grants, one of which holds as long as a grant may, and they rotate the gateway's keys: use one made for it.
 `oap-memory delete --provenance made_by=oap-memory-probe` takes the items away. With --own nothing is written unless the gateway
-at URL is that of this home, by its DID. Exit status 1 where nothing is reached, 4 when a probe fails, 5 when none does and some
+at URL is that of this home, by its DID. Exit status 1 where nothing is reached (2 with --own), 4 when a probe fails, 5 when none does and some
 were not made (but for what an owner's side need have no command for, which the last line counts as NOT COVERED): without --own or --setup only what anybody can see is probed.")]
 pub(super) struct Probe {
     /// Where the gateway is

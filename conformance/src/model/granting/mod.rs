@@ -166,6 +166,10 @@ impl Model {
         };
         let filter = &draft["filter"];
         let lists = |name: &str| List::ALL.iter().any(|list| list.as_str() == name) || BOUNDS.contains(&name);
+        let strange = unknown(filter, &lists);
+        // The scope of a draft, which has no granter yet, stands by itself.
+        let is_draft = draft["granter"].is_null();
+        let known = |name: &str| MEMBERS.contains(&name) || name == "status" || is_draft && name == "scope";
         let wide = |element: &Value| element.as_str().is_some_and(|text| text.chars().count() > MAX_LIST);
         let long = |list: &&List| {
             let list = filter[list.as_str()].as_array();
@@ -198,8 +202,9 @@ impl Model {
                 is_nothing || queries == 0 || epsilon.as_f64().is_some_and(|epsilon| epsilon <= 0.0),
                 Granting::Budget,
             ),
-            (unknown(draft, &|name| MEMBERS.contains(&name) || name == "status"), Granting::UnknownMember),
-            (unknown(filter, &lists), Granting::UnknownFilterMember),
+            (unknown(draft, &known), Granting::UnknownMember),
+            (strange, Granting::UnknownFilterMember),
+            (!strange && !shape::is_formed(draft), Granting::Form),
         ]
         .into_iter()
         .filter_map(|(broken, granting)| broken.then_some(granting))

@@ -61,6 +61,16 @@ fn a_draft_that_breaks_one_condition_alone() {
         (json!({"budget": {"epsilon": 0}}), Some(Granting::Budget)),
         (json!({"budget": {}}), Some(Granting::Budget)),
         (json!({"budget": null}), None),
+        (json!({"trust_level": 5}), Some(Granting::Form)),
+        (json!({"trust_level": 4}), None),
+        (json!({"lawful_basis": "whim"}), Some(Granting::Form)),
+        (json!({"filter": {"min_confidence": 1.001}}), Some(Granting::Form)),
+        (json!({"filter": {"min_confidence": 1}}), None),
+        (json!({"filter": {"kinds": ["rumour"]}}), Some(Granting::Form)),
+        (json!({"grantee": "somebody"}), Some(Granting::Form)),
+        (json!({"scope": "work"}), None),
+        (json!({"scope": "work", "filter": {"scopes": ["personal"]}}), Some(Granting::FilterScopes)),
+        (json!({"not_before": "today"}), Some(Granting::Form)),
     ] {
         let judged = model.issues(&with(draft(), &more), now);
         assert_eq!(judged.err(), expected.map(Rule::Granting), "{more}");

@@ -114,6 +114,7 @@ closed! {
         Budget = "budget: not positive",
         UnknownMember = "an unknown member",
         UnknownFilterMember = "an unknown member of the filter",
+        Form = "a member of another form, a number out of its range, or a word of no list",
         ChildNotDelegable = "a child of a grant that is not delegable",
         ChildDepth = "a child whose max_depth is not smaller",
         ChildGranter = "a child with another granter",

@@ -2,6 +2,7 @@
 //! (protocol section 5.2). The model says of each whether it may be.
 
 use super::children::{child, issued_with, signed};
+use super::doors::of_way;
 use super::made::{Way, model};
 use crate::model::Model;
 use crate::probe::Failed;
@@ -227,14 +228,14 @@ async fn judged(
 /// Children of grants of many kinds.
 pub(super) async fn otherwise(context: &Context<'_>, way: Way) -> Result<(), Failed> {
     let mut model = model(&context.get("/.well-known/oap-memory.json").await?)?;
-    for (what, of_parent, of_child, holds) in OTHERWISE {
+    for (what, of_parent, of_child, holds) in of_way(context, OTHERWISE, way == Way::Endpoint) {
         let (delegator, grantee) = (context.stranger(), context.stranger());
         let above = issued_with(context, &delegator, of_parent).await?;
         model.granted(&above);
         let mut made = child(context, &above, &grantee)?;
         of_child(&mut made);
         signed(&mut made, &delegator)?;
-        judged(context, (way, what), &model, (&grantee, &made, std::slice::from_ref(&above)), *holds).await?;
+        judged(context, (way, what), &model, (&grantee, &made, std::slice::from_ref(&above)), holds).await?;
     }
     context.decided(&model);
     Ok(())

@@ -139,7 +139,10 @@ async fn brought(
 ) -> Result<(), Failed> {
     let grantee = context.stranger();
     let mut made = child(context, grant, &grantee)?;
-    change(&mut made, &Limits { begins: context.now(), max_items: 0, max_days: 0 });
+    let begins = ["not_before", "issued_at"].into_iter().find_map(|name| grant[name].as_str()?.parse().ok());
+    let begins = begins.ok_or_else(|| Failed::Wrong("a grant was signed that says no time".to_owned()))?;
+    let apart = Duration::from_secs(if context.sets_clock() { 0 } else { 60 });
+    change(&mut made, &Limits { begins, apart, max_items: 0, max_days: 0 });
     signed(&mut made, delegator)?;
     let _ = model.delegates(&made, context.now());
     let reply = way.hand_in(context, &grantee, &made, std::slice::from_ref(grant)).await?;
@@ -162,7 +165,7 @@ async fn misshapen(context: &Context<'_>, way: Way) -> Result<(), Failed> {
     model.granted(&above);
     let all = forms::of(&child(context, &above, &context.stranger())?);
     // A gateway whose clock goes by itself is asked a few of them, by the seed.
-    let every = if context.sets_clock() { 1 } else { all.len() / 20 };
+    let every = if context.sets_clock() { 1 } else { all.len() / 12 };
     let begin = usize::from(random::bytes::<1>(context.random())[0]) % every.max(1);
     for form in all.iter().skip(begin).step_by(every.max(1)) {
         let grantee = context.stranger();

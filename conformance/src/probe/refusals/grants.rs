@@ -9,8 +9,10 @@ use std::time::Duration;
 
 /// What drafts are made with.
 pub(super) struct Limits {
-    /// When grants begin whose life is what is tried: later than now on any clock.
+    /// When drafts begin whose life is what is tried: later than now on any clock. Of a child, when the grant above it does.
     pub(super) begins: Timestamp,
+    /// By how much the gateway's clock may be another than the prober's.
+    pub(super) apart: Duration,
     /// Most items and longest life in days, as the manifest has them.
     pub(super) max_items: u64,
     pub(super) max_days: u64,
@@ -37,13 +39,15 @@ fn many(count: usize) -> Value {
     json!(words(count))
 }
 
+/// By how much a clock may be behind another (protocol section 1).
+const SKEW: Duration = Duration::from_secs(300);
 const FULL: &str = "oap.profile.projection.full.v1";
 const EARLIER: &str = "2026-01-01T00:00:00.000Z";
 const LATER: &str = "2026-01-01T00:00:00.001Z";
 
 /// What is brought for a condition.
 pub(super) enum Violation {
-    /// Drafts of the owner's. A child that broke the condition would be wider than its parent as well.
+    /// Drafts of the owner's. A child that broke the condition would be wider than its parent as well, or is among `Forms`.
     AtIssue(Cases<Change>),
     /// Grants that a grantee makes of its own. What a child has of its parent is the same but for `delegable`, whose depth is 1.
     OfChild(Cases<Change>),
@@ -186,6 +190,7 @@ pub(super) fn violations(granting: Granting) -> Violation {
             broken("a colour", |d, _| d["filter"]["colour"] = json!(["red"])),
             broken("a colour", |c, _| c["filter"]["colour"] = json!(["red"])),
         ),
+        Granting::Form => Violation::AtIssue(forms()),
         // The parent is another one, which the caller has issued.
         Granting::ChildNotDelegable => {
             Violation::OfChild(broken("of a grant that is not delegable", |_, _| {}))
@@ -210,9 +215,13 @@ pub(super) fn violations(granting: Granting) -> Violation {
                 .right("as many", |_, _| {})
                 .right("one", |c, _| c["max_items"] = json!(1)),
         ),
-        Granting::ChildBegins => {
-            Violation::OfChild(broken("earlier", |c, _| c["not_before"] = json!("2020-01-01T00:00:00.000Z")))
-        }
+        Granting::ChildBegins => Violation::OfChild(
+            broken("years earlier", |c, _| c["not_before"] = json!("2020-01-01T00:00:00.000Z"))
+                .broken("a millisecond earlier", |c, l| {
+                    c["not_before"] = json!(Timestamp::from_millis(l.begins.millis() - 1));
+                })
+                .right("as it", |c, l| c["not_before"] = json!(l.begins)),
+        ),
         Granting::ChildEnds => Violation::OfChild(broken("a millisecond later", |c, _| {
             let end: Option<Timestamp> = c["expires_at"].as_str().and_then(|end| end.parse().ok());
             c["expires_at"] = json!(end.map(|end| end.plus(Duration::from_millis(1))));
@@ -298,10 +307,13 @@ pub(super) fn violations(granting: Granting) -> Violation {
         Granting::ChildStatus => Violation::OfChild(broken("a place of its own", |c, _| {
             c["status"] = json!({"status_list": {"idx": 7, "uri": "https://gateway.example/status"}});
         })),
-        Granting::ChildIssued => Violation::OfChild(broken("an hour later", |c, l| {
-            let later = l.begins.plus(Duration::from_secs(3_600));
-            (c["not_before"], c["issued_at"]) = (c["issued_at"].take(), json!(later));
-        })),
+        Granting::ChildIssued => Violation::OfChild(
+            broken("an hour later", |c, l| issued_later(c, l, 12 * SKEW))
+                .broken("later than a clock may be wrong", |c, l| {
+                    issued_later(c, l, SKEW + l.apart.max(Duration::from_millis(1)));
+                })
+                .right("as a clock may be wrong", |c, l| issued_later(c, l, SKEW - l.apart)),
+        ),
         Granting::ChildShape => Violation::Forms,
         Granting::ChildParent => Violation::OfChild(broken("a hash of nothing", |c, _| {
             c["parent"] = json!(format!("sha256:{}", "0".repeat(64)))
@@ -317,6 +329,41 @@ fn purpose_codes() -> Cases<Change> {
         .right("every sign", |d, _| d["purpose_codes"] = json!(["a-z_0.9"]))
         .broken("65 bytes", |d, _| d["purpose_codes"] = json!(["x".repeat(65)]))
         .right("64 bytes", |d, _| d["purpose_codes"] = json!(["x".repeat(64)]))
+}
+
+/// Drafts in which one member is nothing that a grant may have, whatever it means.
+fn forms() -> Cases<Change> {
+    broken("a level of 5", |d, _| d["trust_level"] = json!(5))
+        .broken("a level below 0", |d, _| d["trust_level"] = json!(-1))
+        .broken("a basis that there is not", |d, _| d["lawful_basis"] = json!("whim"))
+        .broken("an operation that there is not", |d, _| d["operations"] = json!(["query", "write"]))
+        .broken("a kind that there is not", |d, _| d["filter"]["kinds"] = json!(["fact", "rumour"]))
+        .broken("a sensitivity that there is not", |d, _| {
+            d["filter"]["sensitivities"] = json!(["public", "secret"]);
+        })
+        .broken("a confidence above 1", |d, _| d["filter"]["min_confidence"] = json!(1.001))
+        .right("a confidence of 1", |d, _| d["filter"]["min_confidence"] = json!(1))
+        .broken("a confidence below 0", |d, _| d["filter"]["min_confidence"] = json!(-0.001))
+        .right("a confidence of 0", |d, _| d["filter"]["min_confidence"] = json!(0))
+        .broken("a bound that is no time", |d, _| d["filter"]["captured_after"] = json!("yesterday"))
+        .broken("labels that are no list", |d, _| d["filter"]["labels_any"] = json!("l0"))
+        .broken("a label that is no text", |d, _| d["filter"]["exclude_labels"] = json!([7]))
+        .broken("a filter that is a list", |d, _| d["filter"] = json!([]))
+        .broken("a beginning that is no time", |d, _| d["not_before"] = json!("today"))
+        .broken("an end that is no time", |d, _| d["expires_at"] = json!("tomorrow"))
+        .broken("a part of an item", |d, _| d["max_items"] = json!(1.5))
+        .broken("a grantee without a DID", |d, _| d["grantee"] = json!("somebody"))
+        .broken("a purpose that is no text", |d, _| d["purpose"] = json!(["testing"]))
+        .broken("delegable without a depth", |d, _| d["delegable"] = json!(true))
+        .broken("embeddings in words", |d, _| d["embedding_access"] = json!("yes"))
+        .broken("bearer in words", |d, _| d["bearer"] = json!("yes"))
+        .broken("a part of a query", |d, _| d["budget"] = json!({"queries": 1.5}))
+}
+
+/// It was issued so much later than now, and begins with the grant above.
+fn issued_later(child: &mut Value, limits: &Limits, by: Duration) {
+    let issued: Option<Timestamp> = child["issued_at"].as_str().and_then(|at| at.parse().ok());
+    (child["not_before"], child["issued_at"]) = (json!(limits.begins), json!(issued.map(|at| at.plus(by))));
 }
 
 /// A draft in a scope whose filter names these.

@@ -199,7 +199,7 @@ pub(in super::super) async fn drafts(context: &Context<'_>) -> Result<(), Failed
         let Some(cases) = grants::violations(granting).at_issue() else { continue };
         for Case { what, holds, change } in cases {
             let begins = context.now().plus(BEGINS);
-            let limits = Limits { begins, max_items, max_days };
+            let limits = Limits { begins, apart: Duration::ZERO, max_items, max_days };
             let grantee = context.stranger();
             let mut draft = context.draft(&grantee, "l0", 2);
             change(&mut draft, &limits);

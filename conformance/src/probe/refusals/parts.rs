@@ -45,7 +45,8 @@ pub(in crate::probe) const fn of_granting(rule: G) -> &'static str {
         | G::FilterScopes
         | G::Budget
         | G::UnknownMember
-        | G::UnknownFilterMember => "ME-08",
+        | G::UnknownFilterMember
+        | G::Form => "ME-08",
         // All others are of a child within its parent.
         _ => "DE-04",
     }
