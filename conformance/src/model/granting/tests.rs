@@ -75,6 +75,10 @@ fn a_draft_that_breaks_one_condition_alone() {
         let judged = model.issues(&with(draft(), &more), now);
         assert_eq!(judged.err(), expected.map(Rule::Granting), "{more}");
     }
+    // Each alone: what breaks one of these breaks no other.
+    for alone in [Granting::FilterScopes, Granting::UnknownFilterMember, Granting::Form] {
+        assert!(model.decided().contains_key(&Rule::Granting(alone)), "{alone}");
+    }
     assert!(model.decided().contains_key(&Rule::Permitted(Permitted::MaxItemsAt)));
     assert!(model.decided().contains_key(&Rule::Permitted(Permitted::DurationAt)));
 }
